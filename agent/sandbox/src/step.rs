@@ -177,7 +177,7 @@ impl Step {
                 "a fresh /proc is refused when the machine's own is partly covered, as in most containers; run the container with an unmasked /proc"
             }
             Self::ViewPlace => {
-                "a view goes to an absolute place outside the system directories and outside other views"
+                "a view goes to an absolute place; over what a command is shown in any case, or in another view, only to the directory it shows"
             }
             Self::ViewSource => {
                 "the directory was moved, removed or cannot be entered, or its file system does not answer"

@@ -17,6 +17,7 @@ mod afoot_builds;
 mod afoot_ended;
 mod afoot_killed;
 mod afoot_waits;
+mod around;
 mod asked;
 mod audit_cli;
 mod background;

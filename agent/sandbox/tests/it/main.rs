@@ -23,6 +23,7 @@ mod left_behind;
 mod lifecycle;
 mod long_file;
 mod nested_mounts;
+mod nested_views;
 mod network;
 mod on_disk;
 mod owners;

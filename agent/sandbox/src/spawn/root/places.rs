@@ -24,6 +24,8 @@ pub(super) const LAYERS: &str = "/layers";
 pub(super) const STORE: &str = "/store";
 /// The directories of the views, by number.
 pub(super) const SOURCES: &str = "/sources";
+/// Where views that lie in another are made, by number, before they are moved there.
+pub(super) const NESTED: &str = "/nested";
 /// What the command can write besides its views. /tmp, the shared memory and the
 /// exchange directory are parts of it, each a mount for itself: making and taking
 /// apart a file system costs several times what a mount costs.

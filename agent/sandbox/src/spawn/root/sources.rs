@@ -32,20 +32,8 @@ pub(crate) struct Staged {
 /// sandboxes that see it. `trees` are mounts of them with translated owners;
 /// without them the directories are looked up below the old root.
 pub(super) fn bring(views: &[ViewSpec], trees: Vec<OwnedFd>) -> Result<(), StepError> {
-    let mut placed: Vec<&[u8]> = Vec::new();
     let mut trees = trees.into_iter();
     for (number, view) in views.iter().enumerate() {
-        if let Some(outer) = placed.iter().find(|outer| overlaps(outer, &view.at)) {
-            return Err(StepError::new(
-                Step::ViewPlace,
-                String::from_utf8_lossy(&view.at),
-                io::Error::other(format!(
-                    "it overlaps the view at `{}`",
-                    String::from_utf8_lossy(outer)
-                )),
-            ));
-        }
-        placed.push(&view.at);
         let tree = match trees.next() {
             Some(tree) => tree,
             None => tree_of(view)?,
@@ -106,9 +94,45 @@ fn attach(number: usize, tree: &OwnedFd) -> Result<(), StepError> {
     .at(Step::StageViews, on())
 }
 
-fn overlaps(first: &[u8], second: &[u8]) -> bool {
-    let (first, second) = (OsStr::from_bytes(first), OsStr::from_bytes(second));
-    Path::new(first).starts_with(second) || Path::new(second).starts_with(first)
+/// The view that another lies in, the innermost, and the way from there, if there is one. A view lies
+/// in one before it, and shows what is there: what is hidden by it is what it shows.
+pub(super) fn around<'v>(
+    views: &'v [ViewSpec],
+    view: &'v ViewSpec,
+) -> Result<Option<(usize, &'v Path)>, StepError> {
+    let path = |bytes: &'v [u8]| Path::new(OsStr::from_bytes(bytes));
+    let mut found = None;
+    let mut is_before = true;
+    for (number, other) in views.iter().enumerate() {
+        if std::ptr::eq(other, view) {
+            is_before = false;
+            continue;
+        }
+        let refuse = |why: &str| {
+            let on = String::from_utf8_lossy(&view.at);
+            let other = String::from_utf8_lossy(&other.at);
+            let why = io::Error::other(format!("{why} the view at `{other}`"));
+            Err(StepError::new(Step::ViewPlace, on, why))
+        };
+        if view.at == other.at {
+            return refuse("it lies over");
+        }
+        let Ok(below) = path(&view.at).strip_prefix(path(&other.at)) else {
+            continue;
+        };
+        if !is_before {
+            return refuse("it comes before, and lies in,");
+        }
+        if path(&other.source).join(below) != path(&view.source) {
+            return refuse("it would hide what there is in");
+        }
+        if found.is_none_or(|(_, known): (usize, &Path)| {
+            below.as_os_str().len() < known.as_os_str().len()
+        }) {
+            found = Some((number, below));
+        }
+    }
+    Ok(found)
 }
 
 /// A mount of the directory in the machine's root, with what is mounted below

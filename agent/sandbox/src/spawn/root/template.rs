@@ -21,8 +21,8 @@ use rustix::mount::{
 };
 
 use super::places::{
-    EMPTY, EXCHANGE_DIR, LAYERS, NEW, OLD, OWN, SOURCES, STORE, WITHHELD_DIR, WITHHELD_FILE,
-    place_for, places_below_etc,
+    EMPTY, EXCHANGE_DIR, LAYERS, NESTED, NEW, OLD, OWN, SOURCES, STORE, WITHHELD_DIR,
+    WITHHELD_FILE, place_for, places_below_etc,
 };
 use super::sources::{self, Staged};
 use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
@@ -231,9 +231,17 @@ fn places_for_all(places: &Places) -> Result<(), StepError> {
     }
     for (number, view) in places.views.iter().enumerate() {
         hides_nothing(view)?;
-        place_for(&view.at, Step::ViewPlace)?;
-        let layer = Path::new(LAYERS).join(number.to_string());
-        fs::create_dir(&layer).at(Step::PrivateRoot, layer.display().to_string())?;
+        let number = number.to_string();
+        let mut own = vec![Path::new(LAYERS).join(&number)];
+        if sources::around(&places.views, view)?.is_some() {
+            // Its place is in the view it lies in.
+            own.push(Path::new(NESTED).join(&number));
+        } else {
+            place_for(&view.at, Step::ViewPlace)?;
+        }
+        for dir in own {
+            fs::create_dir(&dir).at(Step::PrivateRoot, dir.display().to_string())?;
+        }
     }
     fs::create_dir(OWN).at(Step::PrivateDirs, OWN)
 }
@@ -316,7 +324,7 @@ fn leave_old_root(base: &Path) -> Result<(), StepError> {
     let on = || base.display().to_string();
     tmpfs(base, "size=1m,mode=755", Step::PrivateRoot)?;
     rustix::process::chdir(base).at(Step::PrivateRoot, on())?;
-    for dir in [OLD, NEW, LAYERS, SOURCES, STORE, EMPTY, "/proc"] {
+    for dir in [OLD, NEW, LAYERS, SOURCES, NESTED, STORE, EMPTY, "/proc"] {
         fs::create_dir(dir.trim_start_matches('/')).at(Step::PrivateRoot, dir)?;
     }
     withheld()?;

@@ -5,16 +5,20 @@ mod owners;
 mod withheld;
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::mount::{MoveMountFlags, move_mount};
 
 use self::owners::Owners;
-use super::places::place_for;
-use super::sources::{same_directory, source};
+use super::places::{NESTED, place_for};
+use super::sources::{self, same_directory, source};
 use super::store::OnDisk;
 use super::template::Template;
 use super::tools::{bind_read_only, open_dir};
 use crate::spawn::channel::Channel;
-use crate::spawn::spec::Surroundings;
-use crate::step::{Step, StepError};
+use crate::spawn::spec::{Surroundings, ViewSpec};
+use crate::step::{AtStep, Step, StepError};
 
 /// What was placed.
 pub(super) struct Placed {
@@ -49,8 +53,14 @@ pub(super) fn place_all(
     let mut bare = None;
     let mut grounds = Grounds::of(spec, template, copier);
     // One zygote for each set: these are the command's own, unless a fault is planted.
+    // The roots of views, by number, for those that lie in them.
+    let mut roots: Vec<OwnedFd> = Vec::new();
     for (number, view) in template.views.iter().enumerate() {
-        let target = place_for(&view.at, Step::ViewPlace)?;
+        let around = sources::around(&template.views, view)?;
+        let target = match around {
+            Some(_) => Path::new(NESTED).join(number.to_string()),
+            None => place_for(&view.at, Step::ViewPlace)?,
+        };
         let source = source(number);
         let lower = open_dir(&source, Step::ViewSource)?;
         same_directory(lower.as_fd(), view)?;
@@ -79,6 +89,14 @@ pub(super) fn place_all(
             grounds.owners.of_what_is_read(number);
         }
         withheld::cover(view, &target, is_copy)?;
+        if template.views.len() > 1 {
+            roots.push(open_dir(&target, Step::ViewPlace)?);
+        }
+        if let Some((outer, below)) = around
+            && let Some(outer) = roots.get(outer)
+        {
+            move_into(&target, outer, below, view)?;
+        }
     }
     Ok(Placed {
         uppers,
@@ -90,6 +108,22 @@ pub(super) fn place_all(
         owners: grounds.owners.told(),
         bare,
     })
+}
+
+/// Moves a view that is made into the one it lies in. That one shows a directory of the
+/// machine as it is now, in which somebody may be at work: no link is followed.
+fn move_into(made: &Path, outer: &OwnedFd, below: &Path, view: &ViewSpec) -> Result<(), StepError> {
+    let on = || String::from_utf8_lossy(&view.at).into_owned();
+    let place = openat2(
+        outer,
+        below,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    )
+    .at(Step::ViewPlace, on())?;
+    let flags = MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(CWD, made, &place, c"", flags).at(Step::ViewPlace, on())
 }
 
 /// Where layers can lie.

@@ -1,0 +1,62 @@
+//! Directories that lie in each other: all are shown to commands, and each place is decided
+//! about by the innermost.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support::home::Home;
+
+#[test]
+fn a_directory_around_the_workspace_is_shown_and_the_workspace_is_held_as_before() {
+    let home = Home::new();
+    let project = home.project();
+    let around = project.parent().unwrap().to_owned();
+    std::fs::create_dir_all(around.join("beside/lib")).unwrap();
+    std::fs::write(around.join("beside/lib/a.txt"), "seen\n").unwrap();
+    let beside = around.join("beside");
+    // One that is around another which was shown first, and one in the workspace.
+    std::fs::create_dir_all(project.join("part")).unwrap();
+    for dir in [&beside.join("lib"), &beside, &project.join("part")] {
+        home.ok(&["config", "add-directory", dir.to_str().unwrap()]);
+    }
+    let read = format!(
+        "cat {}; ls {}",
+        beside.join("lib/a.txt").display(),
+        beside.display()
+    );
+    let ran = home.run(&["exec", "--", &read]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "seen\nlib\n"),
+        "{ran:?}"
+    );
+    // The workspace itself lies in one.
+    std::fs::create_dir_all(beside.join("work")).unwrap();
+    let at = beside.join("work");
+    let workspace = ["--workspace", at.to_str().unwrap()];
+    let within = format!("fs.*={}", at.display());
+    let all_around = format!("fs.*={}", beside.display());
+    let exec = |grants: &[&str], line: &str| {
+        home.run(&[&["exec"][..], &workspace, grants, &["--", line]].concat())
+    };
+    let ran = exec(
+        &["--grant", &within],
+        "cat ../lib/a.txt > copy; mkdir d; echo x > d/y; pwd",
+    );
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(at.join("copy")).unwrap(), "seen\n");
+    assert_eq!(std::fs::read_to_string(at.join("d/y")).unwrap(), "x\n");
+    // Around it nothing is held but to read.
+    let ran = exec(&["--grant", &within], "echo z > ../z; echo z > z");
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.err.contains("fs.create"), "{ran:?}");
+    assert!(!beside.join("z").exists() && !at.join("z").exists());
+    let ran = exec(
+        &["--grant", &all_around, "--grant", &within],
+        "echo z > ../z; mv copy ../moved",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        std::fs::read_to_string(beside.join("moved")).unwrap(),
+        "seen\n"
+    );
+    assert!(beside.join("z").exists() && !at.join("copy").exists());
+}
