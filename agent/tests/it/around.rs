@@ -60,3 +60,27 @@ fn a_directory_around_the_workspace_is_shown_and_the_workspace_is_held_as_before
     );
     assert!(beside.join("z").exists() && !at.join("copy").exists());
 }
+
+#[test]
+fn many_directories_are_shown_and_too_many_are_said_to_be() {
+    let home = Home::new();
+    let add = |numbers: std::ops::Range<usize>| {
+        let dirs: Vec<String> = numbers
+            .map(|number| {
+                let dir = home.path().join(format!("many/{number}"));
+                std::fs::create_dir_all(&dir).unwrap();
+                dir.to_string_lossy().into_owned()
+            })
+            .collect();
+        let words = ["config", "add-directory"].into_iter();
+        let words: Vec<&str> = words.chain(dirs.iter().map(String::as_str)).collect();
+        home.ok(&words);
+    };
+    let count = format!("ls {} | wc -l", home.path().join("many").display());
+    add(0..60);
+    let ran = home.run(&["exec", "--", &count]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "60\n"), "{ran:?}");
+    add(60..120);
+    let ran = home.run(&["exec", "--", &count]);
+    assert!(ran.err.contains("can be shown 100 directories"), "{ran:?}");
+}

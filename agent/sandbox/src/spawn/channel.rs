@@ -18,7 +18,7 @@ use rustix::net::{
 use crate::wire::FRAME_BYTES_MAX;
 
 /// The most descriptors one message carries, its memory file included.
-pub(crate) const DESCRIPTORS_MAX: usize = 64;
+pub(crate) const DESCRIPTORS_MAX: usize = 252;
 /// Longer messages go into a memory file. The buffer of a read lies on the
 /// stack, and a process that was just forked pays for each page it touches.
 const INLINE_BYTES_MAX: usize = 4 * 1024;

@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
-/// What a command has of its own at or below these.
-const OWN: [&str; 3] = ["dev", "proc", "run"];
+/// A command has something of its own at or below these, or nothing (of the machine's
+/// devices in /sys no copy can be made).
+const OWN: [&str; 4] = ["dev", "proc", "run", "sys"];
 /// And at these, but not below.
 const OWN_ALONE: [&[&str]; 3] = [&["tmp"], &["var"], &["var", "tmp"]];
 /// Top-level directories that commands are shown in any case, so that nothing can be
@@ -35,7 +36,7 @@ pub(super) fn refusal(at: &Path) -> Option<&'static str> {
     };
     let has_own = OWN.iter().any(|own| OsStr::new(own) == *first)
         || OWN_ALONE.iter().any(|own| names == *own);
-    has_own.then_some("a command has one of its own there")
+    has_own.then_some("commands have nothing of the machine's there")
 }
 
 /// Whether it lies where commands are shown something in any case.
@@ -71,6 +72,7 @@ mod tests {
             ("/dev/shm/x", true),
             ("/proc/self", true),
             ("/run/user/1000", true),
+            ("/sys/class", true),
             ("/tmp", true),
             ("/var", true),
             ("/var/tmp", true),

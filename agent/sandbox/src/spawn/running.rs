@@ -42,6 +42,9 @@ use crate::dircap::DirCap;
 use crate::net::{AllowList, Attempt, Proxied, Proxy, SystemResolver};
 use crate::step::{AtStep, Step, StepError};
 
+/// The most views of a command. Each takes two descriptors of a message.
+const VIEWS_MAX: usize = 100;
+
 /// A command that was started. Dropping it kills the command.
 #[derive(Debug)]
 pub struct Running {
@@ -111,6 +114,11 @@ impl Running {
         command: &Command<'_>,
         streams: Streams,
     ) -> Result<Self, StepError> {
+        if command.views.len() > VIEWS_MAX {
+            let why = format!("a command can be shown {VIEWS_MAX} directories");
+            let on = format!("{} directories", command.views.len());
+            return Err(StepError::new(Step::ViewPlace, on, io::Error::other(why)));
+        }
         let started = Instant::now();
         let began = Since::now();
         let (surroundings, not_on_disk) = surroundings(command, pool)?;

@@ -1,6 +1,8 @@
 //! What a session holds and knows from the start: everything configured, for its
 //! first agent.
 
+use std::collections::BTreeSet;
+
 use hermitcrab_core::{grant::AgentId, outcome::Denial};
 
 use super::{Ground, words};
@@ -8,6 +10,7 @@ use crate::{
     cli::{Setting, Trouble, say},
     exit,
     runtime::{ExternalServer, GrantWords, Runtime, RuntimeError, WordsError},
+    screen::visible,
 };
 
 fn unusable(error: WordsError) -> Trouble {
@@ -85,12 +88,24 @@ impl Ground {
         is_wanted: impl Fn(&GrantWords) -> bool,
     ) -> Result<(), Trouble> {
         let configured = self.admin.grants(&self.workspace);
-        for words in configured.chain(self.config.grants(&self.workspace)) {
-            if is_wanted(&words) {
-                runtime.grant(agent, &words).map_err(|error| {
+        let configured = configured.chain(self.config.grants(&self.workspace));
+        let mut left_out = BTreeSet::new();
+        for words in configured.filter(|words| is_wanted(words)) {
+            match runtime.grant(agent, &words) {
+                Ok(_) => {}
+                // What cannot be opened cannot be looked at: the rest does not need it.
+                Err(error @ WordsError::Runtime(RuntimeError::Directory(..))) if looks(&words) => {
+                    if left_out.insert(words.on.clone()) {
+                        say(&format!(
+                            "`{}` is left out: {error}; `config remove-directory` has it forgotten",
+                            visible(&words.on)
+                        ));
+                    }
+                }
+                Err(error) => {
                     let (message, code) = unusable(error);
-                    (format!("a grant of the configuration: {message}"), code)
-                })?;
+                    return Err((format!("a grant of the configuration: {message}"), code));
+                }
             }
         }
         Ok(())
