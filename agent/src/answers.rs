@@ -46,7 +46,7 @@ pub fn explained(widest: Scope, below: Option<&Below>) -> String {
         (
             Scope::Session,
             "session",
-            "yes, also to the same effects in this session, on a directory shown with all in it",
+            "yes, also to the same effects on the same names in this session",
         ),
         (
             Scope::Always,

@@ -115,7 +115,7 @@ fn what(prompt: &Prompt<'_>) -> Option<Vec<(PortableCap, Digest)>> {
 /// What the person saw goes with the answer, and that is also what would be lost: to
 /// remove or replace another content in the same place is another request.
 fn replaced(prompt: &Prompt<'_>, cap: &PortableCap) -> Option<Digest> {
-    let PortableObject::Place(place) = cap.object() else {
+    let PortableObject::Place { at: place, .. } = cap.object() else {
         return None;
     };
     let is_it =

@@ -89,6 +89,12 @@ impl DirCap {
             .map_err(|error| Failure::denied(DenialCode::BadArguments, error))
     }
 
+    /// On all that lies below a place as well.
+    fn action_on_all(&self, verb: Verb, path: &RelPath) -> Result<Action, Failure> {
+        Action::on_tree(verb, self.dir.id(), self.place(path)?, Digest::NONE)
+            .map_err(|error| Failure::denied(DenialCode::BadArguments, error))
+    }
+
     /// One action, done with its permit while the interpreter runs on.
     fn act<T: Send>(
         &self,
@@ -112,7 +118,7 @@ impl DirCap {
     fn look(&self, path: &RelPath) -> Result<Verb, Failure> {
         let below = self.place(path)?;
         let dir = self.dir.id();
-        let list = Cap::new(Verb::FsList, Object::Dir { dir, below })
+        let list = Cap::new(Verb::FsList, Object::alone(dir, below))
             .map_err(|error| Failure::denied(DenialCode::BadArguments, error))?;
         let lists = self.hold.covers(&list)?;
         Ok(if lists { Verb::FsList } else { Verb::FsRead })
@@ -254,8 +260,13 @@ impl DirCap {
     fn subdir(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<DirCap> {
         let path = name(path)?;
         let verb = self.look(&path)?;
-        let dir = self.act(py, verb, &path, Digest::NONE, |permit| {
-            self.dir.subdir(permit, &path)
+        let dir = py.detach(|| {
+            let action = self.action_on_all(verb, &path)?;
+            self.hold.act(vec![action], |permits| {
+                let mut permits = permits.into_iter();
+                let permit = permits.next().ok_or_else(|| lost(&path))?;
+                self.dir.subdir(permit, &path)
+            })
         })?;
         Ok(DirCap {
             dir: Arc::new(dir),
@@ -292,8 +303,9 @@ impl DirCap {
         let (from, to) = (name(old)?, name(new)?);
         let done = py.detach(|| {
             let actions = vec![
-                self.action(Verb::FsDelete, &from, Digest::NONE)?,
-                self.action(Verb::FsCreate, &to, Digest::NONE)?,
+                // What has the name by then can be a directory.
+                self.action_on_all(Verb::FsDelete, &from)?,
+                self.action_on_all(Verb::FsCreate, &to)?,
             ];
             self.hold.act(actions, |permits| {
                 let mut permits = permits.into_iter();

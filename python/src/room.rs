@@ -184,10 +184,7 @@ impl Hold {
         let authority = match &wanted.verbs {
             Some(verbs) => authority(verbs, dir, &wanted.place)?,
             None => {
-                let place = Object::Dir {
-                    dir,
-                    below: wanted.place,
-                };
+                let place = Object::tree(dir, wanted.place);
                 let caps = held.into_iter().flat_map(|grant| grant.authority().caps());
                 Authority::from_caps(
                     caps.filter_map(|cap| cap.meet(&Cap::new(cap.verb(), place.clone()).ok()?)),
@@ -341,10 +338,7 @@ fn location_of(dir: &DirCap) -> std::io::Result<RelPath> {
 fn authority(verbs: &[Verb], dir: DirId, below: &RelPath) -> Result<Authority, Failure> {
     let mut caps = Vec::with_capacity(verbs.len());
     for verb in verbs {
-        let object = Object::Dir {
-            dir,
-            below: below.clone(),
-        };
+        let object = Object::tree(dir, below.clone());
         caps.push(
             Cap::new(*verb, object)
                 .map_err(|error| Failure::denied(DenialCode::BadArguments, error))?,

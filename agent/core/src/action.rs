@@ -29,7 +29,7 @@ impl Action {
         })
     }
 
-    /// `verb` on a place below a directory.
+    /// `verb` on a name below a directory, and on nothing below that.
     ///
     /// # Errors
     /// The verb does not act on files.
@@ -39,7 +39,21 @@ impl Action {
         below: RelPath,
         digest: Digest,
     ) -> Result<Action, CapError> {
-        Action::new(verb, Object::Dir { dir, below }, digest)
+        Action::new(verb, Object::alone(dir, below), digest)
+    }
+
+    /// `verb` on a place below a directory and on all that lies there: to see all of it,
+    /// or to have it under another name.
+    ///
+    /// # Errors
+    /// The verb does not act on files.
+    pub fn on_tree(
+        verb: Verb,
+        dir: DirId,
+        below: RelPath,
+        digest: Digest,
+    ) -> Result<Action, CapError> {
+        Action::new(verb, Object::tree(dir, below), digest)
     }
 
     /// The smallest cap that allows it.
@@ -70,6 +84,6 @@ impl Action {
 /// One line in which no two different actions look the same.
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.digest, self.verb(), self.object())
+        write!(f, "{} {}", self.digest, self.cap.asked())
     }
 }

@@ -17,7 +17,7 @@ use crate::path::RelPath;
 
 pub use self::extension::{Extension, ExtensionError, ExtensionName};
 pub use self::name::{Name, NameError};
-pub use self::object::{DirId, Host, HostPattern, Object, Port, Program};
+pub use self::object::{DirId, Extent, Host, HostPattern, Object, Port, Program};
 pub use self::reversibility::Reversibility;
 pub use self::verb::{ObjectKind, Verb};
 
@@ -101,6 +101,17 @@ impl Cap {
         Some(Cap {
             verb: self.verb,
             object,
+        })
+    }
+}
+
+impl Cap {
+    /// The same as what is asked for and not as what is held: places are single names
+    /// there unless all of a directory is told.
+    pub fn asked(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| match &self.object {
+            Object::Extension(extension) => write!(f, "{extension}"),
+            object => write!(f, "{} {}", self.verb, object.asked()),
         })
     }
 }
@@ -268,16 +279,17 @@ fn is_covered(caps: &[Cap], cap: &Cap, itself: Itself) -> bool {
     if itself == Itself::Counted && found(cap) {
         return true;
     }
-    let Object::Dir { dir, below } = &cap.object else {
+    let Object::Dir { dir, below, extent } = &cap.object else {
         return caps.iter().any(|held| held != cap && held.covers(cap));
     };
-    let mut above: Option<RelPath> = below.parent();
-    while let Some(prefix) = above {
-        above = prefix.parent();
-        let object = Object::Dir {
-            dir: *dir,
-            below: prefix,
-        };
+    // Beside itself only trees cover it: the one it is the root of, and those above.
+    let mut root: Option<RelPath> = match extent {
+        Extent::Alone => Some(below.clone()),
+        Extent::Tree => below.parent(),
+    };
+    while let Some(below) = root {
+        root = below.parent();
+        let object = Object::tree(*dir, below);
         if found(&Cap {
             verb: cap.verb,
             object,

@@ -41,6 +41,8 @@ faults! {
     UnknownAnswerIsYes = "unknown-answer-is-yes", "an answer nobody offered counts as yes";
     AnswerNotBoundToDigest = "answer-not-bound-to-digest", "an answer to one thing is taken for another";
     ApproveWholeClass = "approve-whole-class", "a yes for the session covers the whole directory";
+    AnswersAreForTrees = "answers-are-for-trees", "a yes about a directory holds what lies below it";
+    NamesReachBelow = "names-reach-below", "a cap on a name alone covers what lies below it";
     RefuseEverything = "refuse-everything", "the monitor denies every call";
     SensitivePathsArePlain = "sensitive-paths-are-plain", "sensitive names are not asked about";
     ProtectedPathsArePlain = "protected-paths-are-plain", "the agent's own files can be granted";

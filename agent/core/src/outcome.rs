@@ -46,7 +46,7 @@ impl Denial {
     pub(crate) fn of(code: DenialCode, cap: &Cap) -> Denial {
         Denial {
             cap: Some(Box::new(cap.clone())),
-            ..Denial::new(code, cap)
+            ..Denial::new(code, cap.asked())
         }
     }
 

@@ -215,7 +215,10 @@ impl Rules {
     #[must_use]
     pub fn portable(&self, action: &Action) -> Option<PortableCap> {
         let object = match action.object() {
-            Object::Dir { dir, below } => PortableObject::Place(self.locate(*dir, below).ok()?),
+            Object::Dir { dir, below, extent } => PortableObject::Place {
+                at: self.locate(*dir, below).ok()?,
+                extent: *extent,
+            },
             Object::Program(program) => PortableObject::Program(program.clone()),
             Object::Host(host) => PortableObject::Host(host.clone()),
             Object::Secret(name) => PortableObject::Secret(name.clone()),
@@ -230,7 +233,7 @@ impl Rules {
     #[must_use]
     pub fn judge(&self, tool: Tool, action: &Action) -> Judgement {
         let location = match action.object() {
-            Object::Dir { dir, below } => match self.locate(*dir, below) {
+            Object::Dir { dir, below, .. } => match self.locate(*dir, below) {
                 Ok(location) => Some(location),
                 Err(denial) => {
                     return Judgement::Deny(
@@ -292,7 +295,7 @@ impl Rules {
     #[must_use]
     pub fn sensitivity(&self, tool: Tool, action: &Action) -> Sensitivity {
         match action.object() {
-            Object::Dir { dir, below } => match self.locate(*dir, below) {
+            Object::Dir { dir, below, .. } => match self.locate(*dir, below) {
                 Ok(location) => self.sensitivity_of(tool, action, &location),
                 Err(_) => Sensitivity::Sensitive("a place that is not known"),
             },

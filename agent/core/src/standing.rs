@@ -18,7 +18,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::authority::{Extension, Host, Name, ObjectKind, Program, Verb};
+use crate::authority::{Extension, Extent, Host, Name, ObjectKind, Program, Verb};
 use crate::grant::Uses;
 use crate::isolation::Isolation;
 use crate::limits::{CAPS_PER_STANDING_MAX, GRANT_LIFETIME_MAX};
@@ -92,8 +92,13 @@ impl Audience {
 /// What a kept capability acts on: an object without a handle of any session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PortableObject {
-    /// A place seen from `/`, and everything below it.
-    Place(RelPath),
+    /// A place seen from `/`.
+    Place {
+        /// Where it is.
+        at: RelPath,
+        /// How far it reaches.
+        extent: Extent,
+    },
     /// A program.
     Program(Program),
     /// A network peer.
@@ -107,11 +112,36 @@ pub enum PortableObject {
 }
 
 impl PortableObject {
+    /// A name seen from `/`, and nothing below it.
+    #[must_use]
+    pub const fn alone(at: RelPath) -> PortableObject {
+        let extent = Extent::Alone;
+        PortableObject::Place { at, extent }
+    }
+
+    /// A place seen from `/`, and everything below it.
+    #[must_use]
+    pub const fn tree(at: RelPath) -> PortableObject {
+        let extent = Extent::Tree;
+        PortableObject::Place { at, extent }
+    }
+
+    /// The same as something asked for, which mostly is a single name.
+    fn asked(&self) -> impl fmt::Display {
+        fmt::from_fn(move |f| match self {
+            PortableObject::Place { at, extent } => {
+                f.write_str(extent.asked_as())?;
+                write_place(f, at)
+            }
+            held => write!(f, "{held}"),
+        })
+    }
+
     /// Which kind it is.
     #[must_use]
     pub const fn kind(&self) -> ObjectKind {
         match self {
-            PortableObject::Place(_) => ObjectKind::Dir,
+            PortableObject::Place { .. } => ObjectKind::Dir,
             PortableObject::Program(_) => ObjectKind::Program,
             PortableObject::Host(_) => ObjectKind::Host,
             PortableObject::Secret(_) => ObjectKind::Secret,
@@ -147,6 +177,15 @@ impl PortableCap {
     #[must_use]
     pub const fn object(&self) -> &PortableObject {
         &self.object
+    }
+
+    /// The same as what is asked for and not as what is held: places are single names
+    /// there unless all of a directory is told.
+    pub fn asked(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| match &self.object {
+            PortableObject::Extension(extension) => write!(f, "{extension}"),
+            object => write!(f, "{} {}", self.verb, object.asked()),
+        })
     }
 }
 
@@ -379,13 +418,24 @@ const fn strength(isolation: Isolation) -> u8 {
     }
 }
 
-/// One line in which no two different caps look the same.
-/// What a verb is held on, as it is told.
+/// A place as it is seen from `/`.
+fn write_place(f: &mut fmt::Formatter<'_>, at: &RelPath) -> fmt::Result {
+    if at.is_root() {
+        f.write_str("/")
+    } else {
+        write!(f, "/{at}")
+    }
+}
+
+/// What a verb is held on, as it is told: no two different objects look the same.
 impl fmt::Display for PortableObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PortableObject::Place(place) if place.is_root() => f.write_str("/"),
-            PortableObject::Place(place) => write!(f, "/{place}"),
+            PortableObject::Place { at, extent } => {
+                // Before the name, which can be made to look like anything.
+                f.write_str(extent.held_as())?;
+                write_place(f, at)
+            }
             PortableObject::Program(program) => write!(f, "{program}"),
             PortableObject::Host(host) => write!(f, "{host}"),
             PortableObject::Secret(name) => write!(f, "secret {name}"),

@@ -40,7 +40,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use hermitcrab_core::action::Action;
-use hermitcrab_core::authority::{CapError, DirId};
+use hermitcrab_core::authority::{CapError, DirId, Extent, Object};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
@@ -126,6 +126,8 @@ pub enum What {
     MovedHere {
         /// The name it had.
         from: RelPath,
+        /// Of a directory all comes along.
+        extent: Extent,
     },
     /// A file has another content, and perhaps another mode.
     ModifiedFile {
@@ -178,7 +180,10 @@ pub enum What {
     /// A pipe, socket or device is gone.
     DeletedSpecial,
     /// What was there has another name, whatever it is.
-    MovedAway,
+    MovedAway {
+        /// Of a directory all goes along.
+        extent: Extent,
+    },
 }
 
 /// Whether something was there before the command.
@@ -485,7 +490,13 @@ impl ChangeSet {
                     .prefix
                     .join(&change.path)
                     .unwrap_or_else(|_| change.path.clone());
-                Action::on_path(change.what.verb(), dir, place, change.what.digest())
+                let (what, extent) = (&change.what, change.what.extent());
+                let object = Object::Dir {
+                    dir,
+                    below: place,
+                    extent,
+                };
+                Action::new(what.verb(), object, what.digest())
             })
             .collect()
     }

@@ -34,7 +34,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermitcrab_core::Permit;
-use hermitcrab_core::authority::{DirId, Verb};
+use hermitcrab_core::authority::{DirId, Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::{Mode, OFlags};
@@ -224,13 +224,13 @@ impl DirCap {
     }
 
     /// A directory below as a capability of its own, no link on the way: what is
-    /// done in it later goes by this name; `fs.list` or `fs.read`.
+    /// done in it later goes by this name; `fs.list` or `fs.read` of all below it.
     ///
     /// # Errors
     /// See [`FsError`]; `symlink-refused` if there is a link.
     pub fn subdir(&self, permit: Permit<'_>, path: &RelPath) -> Result<Self, FsError> {
         let verb = look_verb(&permit);
-        self.spend(permit, verb, path)?;
+        self.spend(permit.for_all_below()?, verb, path)?;
         let prefix = self
             .place(path)
             .map_err(|error| FsError::denied(error.code(), path))?;
@@ -249,6 +249,21 @@ impl DirCap {
     fn spend(&self, permit: Permit<'_>, verb: Verb, path: &RelPath) -> Result<(), FsError> {
         permit.spend_on_path(verb, self.id, &*self.named(path)?)?;
         Ok(())
+    }
+
+    /// Spends it on a change of what has a name, or of all that lies below it, too.
+    pub(crate) fn spend_change(
+        &self,
+        permit: Permit<'_>,
+        (verb, extent): (Verb, Extent),
+        path: &RelPath,
+        content: Digest,
+    ) -> Result<(), FsError> {
+        let permit = match extent {
+            Extent::Alone => permit,
+            Extent::Tree => permit.for_all_below()?,
+        };
+        self.spend_content(permit, verb, path, content)
     }
 
     pub(crate) fn spend_content(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hermitcrab_core::{
-    authority::Verb,
+    authority::{Extent, Verb},
     plan::{Failure, Raw, Value, eval::Moment, interp::ToolCall},
 };
 use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
@@ -319,9 +319,9 @@ fn one_move(hands: &mut Hands<'_>, from: &str, to: &str) -> Result<FileChange, T
             format!("`{from}` and `{to}` are not below the same directory"),
         ));
     }
-    if hands.look(&at).map_err(stopped)?.is_none() {
+    let Some(stat) = hands.look(&at).map_err(stopped)? else {
         return Err(missing(from));
-    }
+    };
     has_parent(hands, &goal, to)?;
     if hands.look(&goal).map_err(stopped)?.is_some() {
         return Err(Trouble::new(
@@ -329,7 +329,15 @@ fn one_move(hands: &mut Hands<'_>, from: &str, to: &str) -> Result<FileChange, T
             format!("`{to}` is there already"),
         ));
     }
-    Ok(FileChange::Move { from: at, to: goal })
+    let extent = match stat.kind {
+        Kind::Dir => Extent::Tree,
+        Kind::File | Kind::Symlink | Kind::Special => Extent::Alone,
+    };
+    Ok(FileChange::Move {
+        from: at,
+        to: goal,
+        extent,
+    })
 }
 
 pub(super) fn move_one(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {

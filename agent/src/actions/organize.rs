@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use hermitcrab_core::plan::{Failure, interp::ToolCall};
+use hermitcrab_core::{
+    authority::Extent,
+    plan::{Failure, interp::ToolCall},
+};
 use hermitcrab_sandbox::dircap::Kind;
 
 use super::{Acted, Did, Trouble, files, record, stopped, text, whole};
@@ -102,7 +105,11 @@ pub(super) fn organize(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
             left += 1;
             continue;
         }
-        changes.push(FileChange::Move { from, to });
+        changes.push(FileChange::Move {
+            from,
+            to,
+            extent: Extent::Alone,
+        });
     }
     if !changes.is_empty() {
         hands.change(&changes).map_err(stopped)?;

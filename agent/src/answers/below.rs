@@ -41,7 +41,7 @@ impl Below {
         let mut names: Vec<Vec<&[u8]>> = Vec::new();
         for cap in caps {
             let cap = cap.as_ref()?;
-            let PortableObject::Place(place) = cap.object() else {
+            let PortableObject::Place { at: place, .. } = cap.object() else {
                 return None;
             };
             if !Verb::FILES.contains(&cap.verb()) {
@@ -127,7 +127,7 @@ mod tests {
     fn of(asked: &[(Verb, &str)]) -> Option<Below> {
         let cap = |(verb, place): &(Verb, &str)| {
             let place = RelPath::parse(place.as_bytes()).unwrap();
-            Some(PortableCap::new(*verb, PortableObject::Place(place)).unwrap())
+            Some(PortableCap::new(*verb, PortableObject::alone(place)).unwrap())
         };
         Below::of_all(&asked.iter().map(cap).collect::<Vec<_>>())
     }

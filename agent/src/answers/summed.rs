@@ -82,7 +82,7 @@ impl<'c> Places<'c> {
         let mut names: Vec<(Vec<&[u8]>, bool)> = Vec::new();
         for cap in caps {
             let cap = cap.as_ref()?;
-            let PortableObject::Place(place) = cap.object() else {
+            let PortableObject::Place { at: place, .. } = cap.object() else {
                 return None;
             };
             let is_new = cap.verb() == Verb::FsCreate;
@@ -161,7 +161,7 @@ mod tests {
     fn of(asked: &[&str]) -> Option<String> {
         let cap = |place: &&str| {
             let place = RelPath::parse(place.as_bytes()).unwrap();
-            Some(PortableCap::new(Verb::FsCreate, PortableObject::Place(place)).unwrap())
+            Some(PortableCap::new(Verb::FsCreate, PortableObject::alone(place)).unwrap())
         };
         let caps: Vec<_> = asked.iter().map(cap).collect();
         Places::of(&caps).map(|places| places.to_string())
@@ -170,7 +170,7 @@ mod tests {
     fn most(asked: &[(Verb, &str)]) -> Option<String> {
         let cap = |(verb, place): &(Verb, &str)| {
             let place = RelPath::parse(place.as_bytes()).unwrap();
-            Some(PortableCap::new(*verb, PortableObject::Place(place)).unwrap())
+            Some(PortableCap::new(*verb, PortableObject::alone(place)).unwrap())
         };
         let caps: Vec<_> = asked.iter().map(cap).collect();
         Places::of(&caps)?.most()

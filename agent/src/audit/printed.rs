@@ -62,7 +62,11 @@ impl Printed {
             let (before, from) = rest.split_at(at + 1);
             out.push_str(before);
             rest = from;
-            let verb = before.trim_end().rsplit(' ').next().unwrap_or_default();
+            // A place is told alone, or all of it.
+            let before = before.trim_end();
+            let before = before.strip_suffix(" only").unwrap_or(before);
+            let before = before.strip_suffix(" all of").unwrap_or(before);
+            let verb = before.rsplit(' ').next().unwrap_or_default();
             let known = from
                 .split_once(':')
                 .filter(|_| verb.starts_with("fs."))
@@ -130,6 +134,16 @@ mod tests {
         );
         // What is no place stays as it is, and what would draw is shown.
         check("refused", "x dir0:a", "x dir0:a");
+        check(
+            "granted",
+            "grant1: fs.read only dir0:a, fs.list dir0:b",
+            "grant1: fs.read only /w/a, fs.list /w/b",
+        );
+        check(
+            "intent",
+            "call0: 00 fs.delete all of dir0:a",
+            "call0: 00 fs.delete all of /w/a",
+        );
         check(
             "note",
             "a dry run: dir0 is /etc\n\u{1b}[2J",

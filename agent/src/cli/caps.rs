@@ -353,7 +353,7 @@ fn answers(place: &Where) -> Result<u8, Trouble> {
             "{}  {} to exactly {} (content {}), proved {}; {counts}",
             answer.id,
             answer.said.as_str(),
-            answer.cap,
+            answer.cap.asked(),
             answer.digest,
             keeper::isolation_word(answer.isolation)
         );

@@ -91,7 +91,7 @@ impl RuleWords {
                 } else {
                     RelPath::parse_dir(bytes).map_err(|_| wrong())?
                 };
-                Ok(Pattern::Object(PortableObject::Place(place)))
+                Ok(Pattern::Object(PortableObject::tree(place)))
             }
             (None, None, None) => Err("it names none of `on`, `named` and `host`".to_owned()),
             (Some(_), _, _) | (None, Some(_), Some(_)) => {

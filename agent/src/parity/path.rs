@@ -152,10 +152,7 @@ pub(crate) fn hold(setting: &Setting<'_>) -> Result<Held, Denial> {
         let below = absolute(&standing.on)?;
         let mut caps = Vec::with_capacity(standing.verbs.len());
         for verb in &standing.verbs {
-            let object = Object::Dir {
-                dir: root,
-                below: below.clone(),
-            };
+            let object = Object::tree(root, below.clone());
             let cap = Cap::new(*verb, object)
                 .map_err(|_| Denial::new(DenialCode::EffectNotCovered, verb.as_str()))?;
             caps.push(cap);

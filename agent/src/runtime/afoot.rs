@@ -185,7 +185,7 @@ impl Afoot {
         });
         changed
             .filter_map(|action| match action.object() {
-                Object::Dir { dir, below } => Some((*dir, below.clone())),
+                Object::Dir { dir, below, .. } => Some((*dir, below.clone())),
                 _ => None,
             })
             .collect()

@@ -91,7 +91,7 @@ impl Ceilings {
                 .iter()
                 .filter(|action| action.verb() == Verb::FsDelete)
                 .filter_map(|action| match action.object() {
-                    Object::Dir { dir, below } if !is_moved(below) => Some((*dir, below)),
+                    Object::Dir { dir, below, .. } if !is_moved(below) => Some((*dir, below)),
                     _ => None,
                 })
                 .collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hermitcrab_core::{
     approval::Question,
-    authority::{DirId, Verb},
+    authority::{DirId, Extent, Verb},
     digest::Digest,
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
@@ -19,7 +19,7 @@ use hermitcrab_sandbox::{
 
 use super::{
     edit::{Before, FileChange},
-    hands::{Hands, NEW_FILE_MODE, Offshoot, action, stop, unknown},
+    hands::{Hands, NEW_FILE_MODE, Offshoot, action, action_on_tree, stop, unknown},
     place::{Place, Spot},
     planned, shown,
     turn::Stop,
@@ -75,7 +75,7 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
             };
             (place.dir, vec![edit])
         }
-        FileChange::Move { from, to } => {
+        FileChange::Move { from, to, .. } => {
             let edit = Edit::Move {
                 from: from.below.clone(),
                 to: to.below.clone(),
@@ -172,7 +172,10 @@ impl Hands<'_> {
             }
         }
         let moved = changes.iter().filter_map(|change| match change {
-            FileChange::Move { from, .. } => Some(Spot::At(from)),
+            FileChange::Move { from, extent, .. } => Some(match extent {
+                Extent::Alone => Spot::At(from),
+                Extent::Tree => Spot::All(from),
+            }),
             FileChange::Write { .. }
             | FileChange::Delete { .. }
             | FileChange::RemoveDir { .. }
@@ -340,9 +343,10 @@ impl Hands<'_> {
                     actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
                     actions.push(action(Verb::FsCreate, to, sha256(content))?);
                 }
-                FileChange::Move { from, to } => {
-                    actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
-                    actions.push(action(Verb::FsCreate, to, moved_digest(&from.below))?);
+                FileChange::Move { from, to, .. } => {
+                    actions.push(action_on_tree(Verb::FsDelete, from, Digest::NONE)?);
+                    let came = moved_digest(&from.below);
+                    actions.push(action_on_tree(Verb::FsCreate, to, came)?);
                 }
             }
         }
@@ -419,7 +423,7 @@ impl Hands<'_> {
                         let put = dir.write(here, &to.below, content, Base::Absent, None);
                         Some(put.and_then(|()| dir.remove_if(away, &from.below, sha256(before))))
                     }),
-                    FileChange::Move { from, to } => step(from, &mut |dir, permits| {
+                    FileChange::Move { from, to, .. } => step(from, &mut |dir, permits| {
                         let (away, here) = (permits.next()?, permits.next()?);
                         Some(dir.rename(away, here, &from.below, &to.below))
                     }),

@@ -19,7 +19,7 @@ use super::{
     Hands, Runtime, planned,
     result::Asked,
     turn::{Stop, Turn},
-    words::in_bytes,
+    words::{held_in_words, in_bytes},
 };
 use crate::digest::sha256;
 
@@ -197,9 +197,9 @@ impl Runtime {
         let now = self.clock.now();
         let named = |cap: &Cap| {
             let on = match cap.object() {
-                Object::Dir { dir, below } => {
+                Object::Dir { dir, below, extent } => {
                     let place = self.mounts.absolute(*dir, below).unwrap_or_default();
-                    place.display().to_string()
+                    format!("{}{}", extent.held_as(), place.display())
                 }
                 object => object.to_string(),
             };
@@ -212,11 +212,7 @@ impl Runtime {
                 .map(|grant| {
                     let caps: Vec<(Verb, String)> =
                         grant.authority().caps().iter().map(named).collect();
-                    let caps: Vec<String> = Verb::listed(&caps)
-                        .into_iter()
-                        .map(|(verb, on)| format!("{verb} on {on}"))
-                        .collect();
-                    (grant.id(), caps.join(", "))
+                    (grant.id(), held_in_words(&caps, " on ").join(", "))
                 })
                 .collect()
         })

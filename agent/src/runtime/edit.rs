@@ -1,5 +1,7 @@
 //! A change of one file as a tool wants it: what is there, and what is to be.
 
+use hermitcrab_core::authority::Extent;
+
 use super::place::Place;
 
 /// What a place held before a write.
@@ -56,5 +58,7 @@ pub enum FileChange {
         from: Place,
         /// The new one.
         to: Place,
+        /// How much goes along: all of a directory.
+        extent: Extent,
     },
 }

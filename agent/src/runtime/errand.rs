@@ -10,7 +10,7 @@ mod port;
 use std::time::Duration;
 
 use hermitcrab_core::{
-    authority::Object,
+    authority::{Extent, Object},
     fault::{self, Fault},
     grant::AgentId,
     label::{Label, Source},
@@ -66,7 +66,12 @@ impl Runtime {
             let held = session.held_by(agent);
             let caps = held.flat_map(|grant| grant.authority().caps().iter());
             caps.filter_map(|cap| match cap.object() {
-                Object::Dir { dir, below } => {
+                // Words say a tree, and a job holds no more than was granted.
+                Object::Dir {
+                    dir,
+                    below,
+                    extent: Extent::Tree,
+                } => {
                     let place = self.mounts.absolute(*dir, below)?;
                     let verb = cap.verb().to_string();
                     Some(GrantWords::new(&verb, &place.to_string_lossy()))

@@ -17,7 +17,7 @@ use hermitcrab_core::{
     time::Millis,
 };
 
-use super::{mounts, reachable::Reach, remote::Remote};
+use super::{mounts, reachable::Reach, remote::Remote, words::held_in_words};
 use crate::control::{AgentRow, GrantRow, Listing, ProposalRow, Reply, Request};
 
 /// One program's side of a conversation with a session.
@@ -178,7 +178,7 @@ fn spec(
                 let path = Path::new(OsStr::from_bytes(on.as_bytes()));
                 let place = mounts::from_root(path).map_err(|_| wrong())?;
                 let (dir, below) = session.rules().place(&place).ok_or_else(wrong)?;
-                Object::Dir { dir, below }
+                Object::tree(dir, below)
             }
             Verb::ProcExec if on == "*" => Object::Program(Program::AnyInView),
             Verb::ProcExec
@@ -247,7 +247,7 @@ fn row(session: &Session, grant: &Grant, now: hermitcrab_core::time::Instant) ->
             .to_owned(),
         origin: grant.origin().as_str().to_owned(),
         from: grant.parent().map(GrantId::get),
-        what: in_words(session, grant.authority()),
+        what: listed(session, grant.authority()),
         uses_left: match limits.uses {
             Uses::AtMost(uses) => Some(uses.saturating_sub(grant.used())),
             Uses::Uncounted => None,
@@ -271,8 +271,23 @@ fn proposal_row(session: &Session, proposal: &Proposal) -> ProposalRow {
     }
 }
 
-/// Authority as seen from `/`, where it has such words.
+/// Authority as seen from `/`, where it has such words: all of it, for who is to agree.
 pub(super) fn in_words(session: &Session, authority: &Authority) -> String {
+    let (files, others) = told(session, authority);
+    let files = Verb::listed(&files).into_iter();
+    let files = files.map(|(verb, on)| format!("{verb} {on}"));
+    files.chain(others).collect::<Vec<_>>().join(", ")
+}
+
+/// The same as far as a list takes it.
+fn listed(session: &Session, authority: &Authority) -> String {
+    let (files, others) = told(session, authority);
+    let files = held_in_words(&files, " ").into_iter();
+    files.chain(others).collect::<Vec<_>>().join(", ")
+}
+
+/// What it says of files, and of anything else.
+fn told(session: &Session, authority: &Authority) -> (Vec<(Verb, String)>, Vec<String>) {
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for cap in authority.caps() {
         let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE).ok();
@@ -284,7 +299,5 @@ pub(super) fn in_words(session: &Session, authority: &Authority) -> String {
             None => others.push(cap.to_string()),
         }
     }
-    let files = Verb::listed(&files).into_iter();
-    let files = files.map(|(verb, on)| format!("{verb} {on}"));
-    files.chain(others).collect::<Vec<_>>().join(", ")
+    (files, others)
 }

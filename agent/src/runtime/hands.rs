@@ -523,6 +523,12 @@ pub(super) fn action(verb: Verb, place: &Place, content: Digest) -> Result<Actio
         .map_err(|error| Stop::Broken(format!("cannot ask for `{}`: {error}", place.absolute)))
 }
 
+/// The same for all that lies below a place as well.
+pub(super) fn action_on_tree(verb: Verb, place: &Place, content: Digest) -> Result<Action, Stop> {
+    Action::on_tree(verb, place.dir, place.below.clone(), content)
+        .map_err(|error| Stop::Broken(format!("cannot ask for `{}`: {error}", place.absolute)))
+}
+
 pub(super) fn unknown(place: &Place) -> Stop {
     Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
 }

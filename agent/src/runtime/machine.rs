@@ -144,7 +144,7 @@ impl Machine {
             .ok()
             .and_then(|action| self.look(|session| session.rules().portable(&action)));
         match portable {
-            Some(cap) => denial.said_as(cap),
+            Some(cap) => denial.said_as(cap.asked()),
             None => denial,
         }
     }

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use hermitcrab_core::{
-    authority::DirId,
+    authority::{DirId, Extent},
     limits::{NAME_BYTES_MAX, PATH_BYTES_MAX},
     outcome::{Denial, DenialCode},
     path::{PathError, RelPath},
 };
 
-use super::mounts::{Mounts, lexical};
+use super::{
+    mounts::{Mounts, lexical},
+    visible::one_line,
+};
 use crate::ambient;
 
 /// Where a path leads, by spelling.
@@ -29,6 +32,8 @@ pub struct Place {
 pub enum Spot<'p> {
     /// This place.
     At(&'p Place),
+    /// This place and all that lies below it.
+    All(&'p Place),
     /// This name in the directory there.
     In(&'p Place, &'p [u8]),
 }
@@ -37,7 +42,7 @@ impl Spot<'_> {
     /// The directory it lies in, as the session knows it.
     pub(super) fn dir(self) -> DirId {
         match self {
-            Self::At(place) | Self::In(place, _) => place.dir,
+            Self::At(place) | Self::All(place) | Self::In(place, _) => place.dir,
         }
     }
 
@@ -47,15 +52,29 @@ impl Spot<'_> {
     /// The name is none, or the path is too long.
     pub(super) fn below(self) -> Result<RelPath, PathError> {
         match self {
-            Self::At(place) => Ok(place.below.clone()),
+            Self::At(place) | Self::All(place) => Ok(place.below.clone()),
             Self::In(place, name) => place.below.child(name),
         }
+    }
+
+    /// How much of what is there it stands for.
+    pub(super) const fn extent(self) -> Extent {
+        match self {
+            Self::At(_) | Self::In(..) => Extent::Alone,
+            Self::All(_) => Extent::Tree,
+        }
+    }
+
+    /// What is asked about, in a question.
+    pub(super) fn asked(self) -> String {
+        let of = self.extent().asked_as();
+        format!("{of}{}", one_line(&self.absolute()))
     }
 
     /// The whole path, for results.
     pub(super) fn absolute(self) -> String {
         match self {
-            Self::At(place) => place.absolute.clone(),
+            Self::At(place) | Self::All(place) => place.absolute.clone(),
             Self::In(Place { absolute, .. }, name) => {
                 let between = if absolute.ends_with('/') { "" } else { "/" };
                 format!("{absolute}{between}{}", String::from_utf8_lossy(name))

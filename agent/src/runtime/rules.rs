@@ -5,7 +5,7 @@ use std::fmt;
 use hermitcrab_core::{
     action::Action,
     approval::Stance,
-    authority::Verb,
+    authority::{Object, Verb},
     digest::Digest,
     grant::AgentId,
     outcome::{Denial, DenialCode},
@@ -87,12 +87,17 @@ impl Runtime {
         let spec = words.spec(by, &mut self.mounts, &self.machine, &self.config)?;
         let mut all = Vec::new();
         for cap in spec.authority.caps() {
-            let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE)
+            // An effect is on a name, whatever more the same words would grant.
+            let object = match cap.object() {
+                Object::Dir { dir, below, .. } => Object::alone(*dir, below.clone()),
+                other => other.clone(),
+            };
+            let action = Action::new(cap.verb(), object, Digest::NONE)
                 .map_err(|_| WordsError::Object(words.verb.clone(), words.on.clone()))?;
             let (what, explanation) = self.machine.look(|session| {
                 let portable = session.rules().portable(&action);
                 (
-                    portable.map_or_else(|| cap.to_string(), |cap| cap.to_string()),
+                    portable.map_or_else(|| cap.to_string(), |cap| cap.asked().to_string()),
                     session.explain(by, usual_tool(cap.verb()), &action),
                 )
             });

@@ -252,7 +252,7 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                     format!("file {from} becomes {to}\n{changed}")
                 }
             }
-            FileChange::Move { from, to } => format!(
+            FileChange::Move { from, to, .. } => format!(
                 "{} becomes {}, as it is\n",
                 named(&from.absolute),
                 named(&to.absolute),
@@ -436,10 +436,10 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 }
                 What::DeletedDir => format!("deleted directory {path}\n"),
                 What::DeletedSpecial => format!("deleted pipe, socket or device {path}\n"),
-                What::MovedHere { from } => {
+                What::MovedHere { from, .. } => {
                     format!("{path} is what was {}\n", named(&from.to_string()))
                 }
-                What::MovedAway => format!("{path} gets another name\n"),
+                What::MovedAway { .. } => format!("{path} gets another name\n"),
             });
         }
     }

@@ -139,7 +139,10 @@ impl Runtime {
                     kept.map(|id| format!("kept as {id}"))
                 }
                 Wish::Repeat(what, said) => {
-                    let caps: Vec<String> = what.iter().map(|(cap, _)| cap.to_string()).collect();
+                    let caps: Vec<String> = what
+                        .iter()
+                        .map(|(cap, _)| cap.asked().to_string())
+                        .collect();
                     let line = format!("{} to exactly {}", said.as_str(), caps.join(", "));
                     self.note_for_sure(format!("to be remembered: {line}"))?;
                     let kept = desk.borrow_mut().keeper.remember(what, *said);
@@ -166,7 +169,7 @@ impl Runtime {
     /// Opens the directories a kept grant names places in.
     fn open_places(&mut self, standing: &Standing) -> Result<(), Denial> {
         for cap in standing.authority.caps() {
-            let PortableObject::Place(place) = cap.object() else {
+            let PortableObject::Place { at: place, .. } = cap.object() else {
                 continue;
             };
             let path = Path::new("/").join(OsStr::from_bytes(place.as_bytes()));

@@ -128,7 +128,7 @@ fn authority(session: &Session, wider: &Wider) -> Option<Authority> {
         .iter()
         .map(|verb| {
             let below = below.clone();
-            Cap::new(*verb, Object::Dir { dir, below }).ok()
+            Cap::new(*verb, Object::tree(dir, below)).ok()
         })
         .collect();
     Authority::from_caps(caps?).ok()
@@ -345,7 +345,7 @@ fn with_what_stands_out(session: &Session, question: &Question, shown: String) -
         .uncovered()
         .filter(|action| matches!(rules.judge(question.tool(), action), Judgement::Ask(..)))
         .filter_map(|action| rules.portable(action))
-        .map(|cap| cap.to_string())
+        .map(|cap| cap.asked().to_string())
         .collect();
     if all.is_empty() || rows::count(&shown) <= LINES_AT_ONCE {
         return shown;

@@ -3,7 +3,7 @@
 use std::{fmt, path::Path};
 
 use hermitcrab_core::{
-    authority::{Authority, Cap, Host, HostPattern, Name, Object, Port, Program, Verb},
+    authority::{Authority, Cap, Extent, Host, HostPattern, Name, Object, Port, Program, Verb},
     grant::{AgentId, GrantId, Lifetime, Uses},
     outcome::Denial,
     path::RelPath,
@@ -152,7 +152,7 @@ impl GrantWords {
         })
     }
 
-    /// The place granted, and every directory already open below it: a place
+    /// The place granted with all that lies below it, and every directory already open there: a place
     /// is named from the deepest directory above it.
     fn places(
         &self,
@@ -166,11 +166,9 @@ impl GrantWords {
             mounts.open(machine, nearest_directory(&path))?;
         }
         let (dir, below) = mounts.locate(&path).ok_or_else(wrong)?;
-        let mut objects = vec![Object::Dir { dir, below }];
-        objects.extend(mounts.below(&path).map(|mount| Object::Dir {
-            dir: mount.cap.id(),
-            below: RelPath::root(),
-        }));
+        let mut objects = vec![Object::tree(dir, below)];
+        let opened = mounts.below(&path).map(|mount| mount.cap.id());
+        objects.extend(opened.map(|dir| Object::tree(dir, RelPath::root())));
         Ok(objects)
     }
 }
@@ -216,6 +214,28 @@ pub(super) fn listed(paths: &[RelPath]) -> String {
     names.join(", ")
 }
 
+/// How many of the names alone are told that one grant is for.
+const NAMES_TOLD_MAX: usize = 12;
+
+/// What a grant is for, in words: a yes can be for thousands of names, of which the first
+/// are told and the rest is counted.
+pub(super) fn held_in_words(caps: &[(Verb, String)], between: &str) -> Vec<String> {
+    let is_name = |on: &str| on.starts_with(Extent::Alone.held_as());
+    let (mut told, mut names) = (Vec::new(), 0_usize);
+    for (verb, on) in Verb::listed(caps) {
+        names += usize::from(is_name(on));
+        if !is_name(on) || names <= NAMES_TOLD_MAX {
+            told.push(format!("{verb}{between}{on}"));
+        }
+    }
+    match names.saturating_sub(NAMES_TOLD_MAX) {
+        0 => {}
+        1 => told.push("and one name more".to_owned()),
+        more => told.push(format!("and {more} names more")),
+    }
+    told
+}
+
 /// So many bytes, as a person is told.
 pub fn in_bytes<N: fmt::Display + PartialEq + From<u8>>(count: N) -> String {
     let noun = if count == N::from(1) { "byte" } else { "bytes" };
@@ -224,7 +244,34 @@ pub fn in_bytes<N: fmt::Display + PartialEq + From<u8>>(count: N) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::peer;
+    use hermitcrab_core::authority::Verb;
+
+    use super::{held_in_words, peer};
+
+    #[test]
+    fn of_many_names_the_first_are_told_and_of_places_all() {
+        let names = |count: usize| -> Vec<(Verb, String)> {
+            let names = (0..count).map(|at| (Verb::FsCreate, format!("only /w/{at:02}")));
+            let trees = (0..20).map(|at| (Verb::FsModify, format!("/v/{at}")));
+            names.chain(trees).collect()
+        };
+        for (count, told, last) in [
+            (0, 20, "fs.modify on /v/19"),
+            (12, 32, "fs.modify on /v/19"),
+            (13, 33, "and one name more"),
+            (2000, 33, "and 1988 names more"),
+        ] {
+            let words = held_in_words(&names(count), " on ");
+            assert_eq!(words.len(), told, "{count}");
+            assert_eq!(words.last().map(String::as_str), Some(last), "{count}");
+        }
+        let words = held_in_words(&names(2000), " ");
+        assert_eq!(
+            words.get(11).map(String::as_str),
+            Some("fs.create only /w/11")
+        );
+        assert_eq!(words.get(12).map(String::as_str), Some("fs.modify /v/0"));
+    }
 
     #[test]
     fn one_byte_is_told_as_one() {

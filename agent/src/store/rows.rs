@@ -3,7 +3,7 @@
 
 use data_encoding::HEXLOWER;
 use hermitcrab_core::{
-    authority::{Extension, ExtensionName, Host, HostPattern, Name, Port, Program, Verb},
+    authority::{Extension, ExtensionName, Extent, Host, HostPattern, Name, Port, Program, Verb},
     digest::Digest,
     grant::Uses,
     path::RelPath,
@@ -82,8 +82,11 @@ struct CapWire {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum ObjectWire {
-    /// The bytes of the path, in hex: a path need not be text.
+    /// All below a place: the bytes of the path, in hex, as a path need not be text. Rows
+    /// of versions that knew nothing else say this, and it is what they meant.
     Place(String),
+    /// A name alone, likewise.
+    Name(String),
     AnyProgramInView,
     ProgramInView(String),
     ProgramOnHost(String),
@@ -306,7 +309,13 @@ const fn isolation(wire: IsolationWire) -> Isolation {
 fn cap_wire(cap: &PortableCap) -> CapWire {
     let text = |name: &Name| name.as_str().to_owned();
     let on = match cap.object() {
-        PortableObject::Place(place) => ObjectWire::Place(HEXLOWER.encode(place.as_bytes())),
+        PortableObject::Place { at, extent } => {
+            let hex = HEXLOWER.encode(at.as_bytes());
+            match extent {
+                Extent::Tree => ObjectWire::Place(hex),
+                Extent::Alone => ObjectWire::Name(hex),
+            }
+        }
         PortableObject::Program(Program::AnyInView) => ObjectWire::AnyProgramInView,
         PortableObject::Program(Program::InView(name)) => ObjectWire::ProgramInView(text(name)),
         PortableObject::Program(Program::OnHost(name)) => ObjectWire::ProgramOnHost(text(name)),
@@ -337,17 +346,20 @@ fn cap_wire(cap: &PortableCap) -> CapWire {
     }
 }
 
+fn place(hex: &str) -> Option<RelPath> {
+    let bytes = HEXLOWER.decode(hex.as_bytes()).ok()?;
+    if bytes.is_empty() {
+        Some(RelPath::root())
+    } else {
+        RelPath::parse(&bytes).ok()
+    }
+}
+
 fn cap(wire: CapWire) -> Option<PortableCap> {
     let name = |text: String| Name::parse(&text).ok();
     let object = match wire.on {
-        ObjectWire::Place(hex) => {
-            let bytes = HEXLOWER.decode(hex.as_bytes()).ok()?;
-            PortableObject::Place(if bytes.is_empty() {
-                RelPath::root()
-            } else {
-                RelPath::parse(&bytes).ok()?
-            })
-        }
+        ObjectWire::Place(hex) => PortableObject::tree(place(&hex)?),
+        ObjectWire::Name(hex) => PortableObject::alone(place(&hex)?),
         ObjectWire::AnyProgramInView => PortableObject::Program(Program::AnyInView),
         ObjectWire::ProgramInView(text) => PortableObject::Program(Program::InView(name(text)?)),
         ObjectWire::ProgramOnHost(text) => PortableObject::Program(Program::OnHost(name(text)?)),

@@ -251,10 +251,10 @@ struct Start<'s> {
 }
 
 impl Start<'_> {
-    /// What is to be searched.
-    fn tree(self, hands: &mut Hands<'_>) -> Result<Tree, Stop> {
+    /// What is to be searched, where this is done to the files.
+    fn tree(self, hands: &mut Hands<'_>, besides: Option<Verb>) -> Result<Tree, Stop> {
         match self.kind {
-            Kind::Dir => Tree::below(hands, self.path, self.place, self.names),
+            Kind::Dir => Tree::below(hands, self.path, self.place, (self.names, besides)),
             Kind::File => Ok(Tree::of_file(self.path, self.place)),
             Kind::Symlink | Kind::Special => Ok(Tree::empty()),
         }
@@ -324,7 +324,7 @@ fn not_there(hands: &mut Hands<'_>, path: &str) -> Result<Results, Stop> {
 fn files_named(hands: &mut Hands<'_>, search: &Search, start: Start<'_>) -> Result<Results, Stop> {
     let (path, kind) = (start.path, start.kind);
     let pattern = search.pattern.rsplit('/').next().unwrap_or_default();
-    let tree = start.tree(hands)?;
+    let tree = start.tree(hands, None)?;
     let hidden_root = path
         .split('/')
         .any(|part| part.starts_with('.') && part != "." && part != "..");
@@ -431,7 +431,7 @@ fn files_holding(
         "" => start.path,
         rest => start.path.get(..=rest.len()).unwrap_or(rest),
     };
-    let tree = Start { path, ..start }.tree(hands)?;
+    let tree = Start { path, ..start }.tree(hands, Some(Verb::FsRead))?;
     let mut files = tree.files();
     if let Some(pattern) = &search.file_glob {
         files.retain(|file| match kind {

@@ -120,7 +120,7 @@ fn what_is_revoked_between_covers_nothing_that_comes_after_it() {
 fn what_is_revoked_in_the_store_between_covers_nothing_that_comes_after_it() {
     let machine = Machine::new();
     let place = machine.workspace.to_str().unwrap().trim_start_matches('/');
-    let place = PortableObject::Place(RelPath::parse(place.as_bytes()).unwrap());
+    let place = PortableObject::tree(RelPath::parse(place.as_bytes()).unwrap());
     let cap = PortableCap::new(Verb::FsCreate, place).unwrap();
     drop(machine.open(&[]));
     let all = PortableAuthority::from_caps([cap]).unwrap();

@@ -206,7 +206,7 @@ fn a_command_does_not_see_a_directory_that_a_rule_refuses_to_have_read() {
         "private",
         Stance::Deny,
         vec![Verb::FsRead],
-        Pattern::Object(PortableObject::Place(place)),
+        Pattern::Object(PortableObject::tree(place)),
         ("config.toml", 1, Layer::User),
     );
     bench.runtime.add_rule(rule.unwrap()).unwrap();

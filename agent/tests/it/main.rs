@@ -40,6 +40,7 @@ mod cut_off;
 mod disks;
 mod ending;
 mod exec;
+mod extent;
 mod external;
 mod from_home;
 mod git_index;

@@ -100,7 +100,7 @@ fn what_may_not_be_read_without_a_question_is_not_named() {
     assert!(told(&mut bench, &mut chat).contains("`.hermes.md` says"));
     let path = bench.workspace.join(".hermes.md");
     let path = path.to_str().unwrap().trim_start_matches('/').as_bytes();
-    let pattern = Pattern::Object(PortableObject::Place(RelPath::parse_dir(path).unwrap()));
+    let pattern = Pattern::Object(PortableObject::tree(RelPath::parse_dir(path).unwrap()));
     let written = ("config.toml", 7, Layer::User);
     let rule = ConfiguredRule::new("r", Stance::Ask, vec![Verb::FsRead], pattern, written);
     bench.runtime.add_rule(rule.unwrap()).unwrap();

@@ -146,7 +146,7 @@ fn always_is_kept_and_repeat_and_never_are_remembered() {
 
     let (gone, screen) = asked(&home, &Person::Types(&["always"])).unwrap();
     assert!(gone, "{screen}");
-    assert!(home.ok(&["caps"]).contains("standing1  fs.delete /"));
+    assert!(home.ok(&["caps"]).contains("standing1  fs.delete only /"));
     put();
     let ran = home.run(&["exec", "--", "rm a.txt"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");

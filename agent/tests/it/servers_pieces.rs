@@ -132,7 +132,9 @@ fn no_server_says_where_its_pieces_lie_nor_how_many_they_are() {
     assert_eq!(fs::read_dir(&bench.workspace).unwrap().count(), 1);
     // The same once more lies beside it.
     bench.clock.set(5);
-    let (_, _) = read(&mut bench, &["session"; 16]);
+    let (report, _) = read(&mut bench, &["session"; 17]);
+    // Whether the server may be asked after what it said, and each of the new names.
+    assert_eq!(report.questions.len(), 17);
     assert_eq!(kept(&bench).len(), 32);
 }
 

@@ -28,7 +28,7 @@ fn always_is_kept_and_counts_without_a_question_in_the_next_session() {
     assert_eq!(machine.write(&[], "b.txt", "1"), (1, false), "another file");
     let ledger = machine.ledger();
     for line in [
-        "to be kept: always fs.create /",
+        "to be kept: always fs.create only /",
         "kept as standing0",
         "kept as standing1",
     ] {
@@ -205,7 +205,7 @@ fn nothing_kept_reaches_past_a_hard_refusal() {
     .unwrap();
     let cap = hermitcrab_core::standing::PortableCap::new(
         hermitcrab_core::authority::Verb::FsModify,
-        hermitcrab_core::standing::PortableObject::Place(below),
+        hermitcrab_core::standing::PortableObject::tree(below),
     )
     .unwrap();
     let authority = hermitcrab_core::standing::PortableAuthority::from_caps([cap]).unwrap();

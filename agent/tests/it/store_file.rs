@@ -14,7 +14,10 @@ use hermitcrab::{
     state_dir::key::{Key, Purpose},
     store::{FILE_NAME, State, StoreError, contents::Contents, db, rows},
 };
-use hermitcrab_core::standing::Kept;
+use hermitcrab_core::{
+    authority::Verb,
+    standing::{Kept, PortableAuthority},
+};
 use redb::{Database, ReadableDatabase as _, StorageBackend, TableDefinition};
 
 /// A state directory whose store holds this.
@@ -139,6 +142,31 @@ fn rows_survive_the_way_and_rows_that_mean_nothing_are_named() {
         Err("state".to_owned()),
         "a store without its state is no empty store"
     );
+}
+
+/// What was kept before names could be told from trees was kept as a tree, and the person
+/// who kept it was told so.
+#[test]
+fn a_row_that_knows_no_names_alone_is_about_all_that_lies_there() {
+    let caps = |authority: PortableAuthority| authority.caps().to_vec();
+    let mut contents = kept::contents(2);
+    let (tree, name) = (
+        kept::place(Verb::FsModify, b"w"),
+        kept::name(Verb::FsModify, b"w"),
+    );
+    contents.standing[0].standing.authority = PortableAuthority::from_caps([name.clone()]).unwrap();
+    let mut stored = rows::rows(&contents);
+    assert_eq!(rows::contents(&stored), Ok(contents));
+    let row = stored
+        .iter_mut()
+        .find(|(name, _)| name.starts_with("standing"))
+        .unwrap();
+    let text = String::from_utf8(row.1.clone()).unwrap();
+    assert!(text.contains(r#"{"name":"77"}"#), "{text}");
+    row.1 = text.replace(r#"{"name":"77"}"#, r#"{"place":"77"}"#).into();
+    let mut read = rows::contents(&stored).unwrap();
+    let authority = read.standing.remove(0).standing.authority;
+    assert_eq!(caps(authority), [tree]);
 }
 
 /// Whatever bit falls over: the same contents, or a refusal.

@@ -24,7 +24,7 @@ fn rule(bench: &mut Bench, id: &str, stance: Stance, verb: Verb, pattern: Patter
 fn place(bench: &Bench, below: &str) -> Pattern {
     let path = bench.workspace.join(below);
     let path = path.to_str().unwrap().trim_start_matches('/').as_bytes();
-    Pattern::Object(PortableObject::Place(RelPath::parse_dir(path).unwrap()))
+    Pattern::Object(PortableObject::tree(RelPath::parse_dir(path).unwrap()))
 }
 
 fn with_secrets() -> Bench {

@@ -21,7 +21,7 @@ pub fn rel(text: &str) -> RelPath {
 }
 
 pub fn on_dir(verb: Verb, dir: DirId, below: RelPath) -> Cap {
-    Cap::new(verb, Object::Dir { dir, below }).unwrap()
+    Cap::new(verb, Object::tree(dir, below)).unwrap()
 }
 
 /// A session whose agent holds everything in one directory, and any program in a view.

@@ -205,7 +205,7 @@ impl Desk {
         let mut caps = vec![Cap::new(Verb::ProcExec, Object::Program(Program::AnyInView)).ok()?];
         for verb in Verb::FILES {
             let below = RelPath::root();
-            caps.extend(Cap::new(verb, Object::Dir { dir, below }).ok());
+            caps.extend(Cap::new(verb, Object::tree(dir, below)).ok());
         }
         let spec = GrantSpec {
             holder: AgentId::FIRST,

@@ -2,8 +2,8 @@
 
 use arbitrary::Unstructured;
 use hermitcrab_core::authority::{
-    Authority, Cap, DirId, Extension, ExtensionName, Host, HostPattern, Name, Object, ObjectKind,
-    Port, Program, Verb,
+    Authority, Cap, DirId, Extension, ExtensionName, Extent, Host, HostPattern, Name, Object,
+    ObjectKind, Port, Program, Verb,
 };
 use hermitcrab_core::path::RelPath;
 
@@ -66,6 +66,16 @@ pub fn check(bytes: &[u8]) -> Verdict {
     ensure(!(a.covers(&c) && b.covers(&c)) || ab.covers(&c), || {
         format!("meet loses something: {c:?} of {a:?} and {b:?}")
     })?;
+    for (held, asked) in a
+        .caps()
+        .iter()
+        .flat_map(|held| b.caps().iter().map(move |asked| (held, asked)))
+    {
+        let is_right = reaches(held, asked).is_none_or(|reaches| held.covers(asked) == reaches);
+        ensure(is_right, || {
+            format!("a place reaches too far or not far enough: {held:?} {asked:?}")
+        })?;
+    }
     for cap in c.caps() {
         ensure(
             ab.covers_cap(cap) == (a.covers_cap(cap) && b.covers_cap(cap)),
@@ -73,6 +83,25 @@ pub fn check(bytes: &[u8]) -> Verdict {
         )?;
     }
     Ok(())
+}
+
+/// Whether what is held of one place is enough for what is asked of another, told by their
+/// names alone; `None` if one is no place.
+fn reaches(held: &Cap, asked: &Cap) -> Option<bool> {
+    let place = |cap: &Cap| match cap.object() {
+        Object::Dir { dir, below, extent } => {
+            let names: Vec<Vec<u8>> = below.components().map(<[u8]>::to_vec).collect();
+            Some((cap.verb(), *dir, names, *extent))
+        }
+        _ => None,
+    };
+    let (verb, dir, held, extent) = place(held)?;
+    let (for_verb, in_dir, asked, much) = place(asked)?;
+    let is_there = match extent {
+        Extent::Tree => asked.starts_with(&held),
+        Extent::Alone => asked == held && much == Extent::Alone,
+    };
+    Some(verb == for_verb && dir == in_dir && is_there)
 }
 
 fn authority(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Authority> {
@@ -89,6 +118,7 @@ pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap>
         ObjectKind::Dir => Object::Dir {
             dir: *bytes.choose(&dirs).ok()?,
             below: rel_path(bytes)?,
+            extent: *bytes.choose(&[Extent::Alone, Extent::Tree]).ok()?,
         },
         ObjectKind::Program => Object::Program(match bytes.int_in_range(0..=2_u8).ok()? {
             0 => Program::AnyInView,

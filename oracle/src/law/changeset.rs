@@ -187,7 +187,7 @@ fn word(what: &What) -> &'static str {
         What::ModifiedTime { .. } => "modified time",
         What::Xattrs { .. } => "modified attributes",
         What::MovedHere { .. } => "moved here",
-        What::MovedAway => "moved away",
+        What::MovedAway { .. } => "moved away",
     }
 }
 

@@ -5,6 +5,7 @@ use core::fmt;
 use super::extension::Extension;
 use super::name::Name;
 use super::verb::ObjectKind;
+use crate::fault::{self, Fault};
 use crate::path::RelPath;
 
 /// A directory the edge holds open, by its number in one session.
@@ -80,10 +81,23 @@ pub struct Host {
     pub port: Port,
 }
 
+/// How far a cap on a place reaches.
+///
+/// The kernel's rights to a directory are two as well: what is done to the name itself
+/// (made, removed, its mode changed) and what is done in it. A yes is for what was shown,
+/// which is names; a person who names a directory means all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Extent {
+    /// The name and nothing below it, whatever it names by then.
+    Alone,
+    /// The name and everything below it.
+    Tree,
+}
+
 /// What a verb acts on: handles where the kernel can hold one, matchers elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Object {
-    /// `below` and everything under it, in the directory `dir`.
+    /// `below`, alone or with everything under it, in the directory `dir`.
     ///
     /// A narrowed directory keeps the handle's id and lengthens `below`, so
     /// that every place has one name.
@@ -92,6 +106,8 @@ pub enum Object {
         dir: DirId,
         /// Where in it.
         below: RelPath,
+        /// How far it reaches.
+        extent: Extent,
     },
     /// A program.
     Program(Program),
@@ -108,6 +124,31 @@ pub enum Object {
 }
 
 impl Object {
+    /// A name in a directory, and nothing below it.
+    #[must_use]
+    pub const fn alone(dir: DirId, below: RelPath) -> Object {
+        let extent = Extent::Alone;
+        Object::Dir { dir, below, extent }
+    }
+
+    /// A name in a directory, and everything below it.
+    #[must_use]
+    pub const fn tree(dir: DirId, below: RelPath) -> Object {
+        let extent = Extent::Tree;
+        Object::Dir { dir, below, extent }
+    }
+
+    /// The same as something asked for, which mostly is a single name.
+    pub(super) fn asked(&self) -> impl fmt::Display {
+        fmt::from_fn(move |f| match self {
+            Object::Dir { dir, below, extent } => {
+                f.write_str(extent.asked_as())?;
+                write!(f, "{dir}:{below}")
+            }
+            held => write!(f, "{held}"),
+        })
+    }
+
     /// Which kind it is.
     #[must_use]
     pub const fn kind(&self) -> ObjectKind {
@@ -127,12 +168,13 @@ impl Object {
     pub fn covers(&self, other: &Object) -> bool {
         match (self, other) {
             (
-                Object::Dir { dir, below },
+                Object::Dir { dir, below, extent },
                 Object::Dir {
                     dir: other_dir,
                     below: other_below,
+                    extent: other_extent,
                 },
-            ) => dir == other_dir && other_below.starts_with(below),
+            ) => dir == other_dir && extent.covers(below, *other_extent, other_below),
             (Object::Program(held), Object::Program(asked)) => held.covers(asked),
             (Object::Host(held), Object::Host(asked)) => {
                 held.name.covers(&asked.name) && held.port.covers(asked.port)
@@ -175,6 +217,40 @@ fn smaller<T: Clone>(left: &T, right: &T, covers: impl Fn(&T, &T) -> bool) -> Op
         Some(left.clone())
     } else {
         None
+    }
+}
+
+impl Extent {
+    /// What stands before a place that is held, in lists of what is: most are trees, and
+    /// a person named them.
+    #[must_use]
+    pub const fn held_as(self) -> &'static str {
+        match self {
+            Extent::Alone => "only ",
+            Extent::Tree => "",
+        }
+    }
+
+    /// What stands before a place that is asked for: most are single names.
+    #[must_use]
+    pub const fn asked_as(self) -> &'static str {
+        match self {
+            Extent::Alone => "",
+            Extent::Tree => "all of ",
+        }
+    }
+
+    /// Does this much of `below` include that much of `other`?
+    fn covers(self, below: &RelPath, that: Extent, other: &RelPath) -> bool {
+        match (self, that) {
+            (Extent::Tree, Extent::Alone | Extent::Tree) => other.starts_with(below),
+            (Extent::Alone, Extent::Alone) if fault::is(Fault::NamesReachBelow) => {
+                other.starts_with(below)
+            }
+            (Extent::Alone, Extent::Alone) => other == below,
+            // What lies below is more than any number of names.
+            (Extent::Alone, Extent::Tree) => false,
+        }
     }
 }
 
@@ -245,7 +321,11 @@ impl fmt::Display for Host {
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Object::Dir { dir, below } => write!(f, "{dir}:{below}"),
+            Object::Dir { dir, below, extent } => {
+                // Before the name, which can be made to look like anything.
+                f.write_str(extent.held_as())?;
+                write!(f, "{dir}:{below}")
+            }
             Object::Program(program) => write!(f, "{program}"),
             Object::Host(host) => write!(f, "{host}"),
             Object::Secret(name) => write!(f, "secret {name}"),

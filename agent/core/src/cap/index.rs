@@ -13,17 +13,19 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::authority::{
-    Authority, Cap, Extension, Host, HostPattern, Name, Object, Port, Program, Verb,
+    Authority, Cap, Extension, Extent, Host, HostPattern, Name, Object, Port, Program, Verb,
 };
 use crate::fault::{self, Fault};
 use crate::grant::{AgentId, GrantId};
+use crate::path::RelPath;
 
 /// Grants by what they are on.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     live: BTreeSet<(Key, GrantId)>,
     graves: BTreeMap<Key, GrantId>,
-    depths: Depths,
+    trees: Depths,
+    names: Depths,
 }
 
 /// How deep below their directory the places lie that anything was ever filed
@@ -38,11 +40,9 @@ impl Depths {
         1 << depth.min(u64::BITS - 1)
     }
 
-    fn note(&mut self, cap: &Cap) {
-        if let Object::Dir { dir: _, below } = cap.object() {
-            let names = below.components().count();
-            self.0 |= Depths::bit(u32::try_from(names).unwrap_or(u32::MAX));
-        }
+    fn note(&mut self, below: &RelPath) {
+        let names = below.components().count();
+        self.0 |= Depths::bit(u32::try_from(names).unwrap_or(u32::MAX));
     }
 
     fn has(self, depth: u32) -> bool {
@@ -53,7 +53,12 @@ impl Depths {
 impl Index {
     pub(super) fn file(&mut self, holder: AgentId, authority: &Authority, id: GrantId) {
         for cap in authority.caps() {
-            self.depths.note(cap);
+            if let Object::Dir { below, extent, .. } = cap.object() {
+                match extent {
+                    Extent::Tree => self.trees.note(below),
+                    Extent::Alone => self.names.note(below),
+                }
+            }
             self.live.insert((Key::of(holder, cap), id));
         }
     }
@@ -80,7 +85,7 @@ impl Index {
 
     /// Visits every grant of `holder` that is not buried and could allow `cap`.
     pub(super) fn living(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
-        covering(holder, cap, self.depths, |key| {
+        self.covering(holder, cap, |key| {
             let from_here = self.live.range((key, GrantId(0))..);
             for (_, id) in from_here.take_while(|(found, _)| *found == key) {
                 visit(*id);
@@ -90,11 +95,42 @@ impl Index {
 
     /// Visits the newest buried grant under each number.
     pub(super) fn buried(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
-        covering(holder, cap, self.depths, |key| {
+        self.covering(holder, cap, |key| {
             if let Some(id) = self.graves.get(&key) {
                 visit(*id);
             }
         });
+    }
+
+    /// Visits the numbers of every capability that could cover `cap`, its own included.
+    fn covering(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(Key)) {
+        let start = |kind| Key::start(holder, cap.verb(), kind);
+        match cap.object() {
+            Object::Dir { dir, below, extent } => {
+                let start = start(0)
+                    .number(dir.session())
+                    .number(u64::from(dir.index()));
+                covering_places(start, (below, *extent), (self.trees, self.names), visit);
+            }
+            Object::Program(program) => {
+                visit(Key::program(start(1), program));
+                if let Program::InView(_) = program {
+                    visit(Key::program(start(1), &Program::AnyInView));
+                }
+            }
+            Object::Host(host) => covering_hosts(start(2), host, visit),
+            Object::Extension(extension) => {
+                visit(Key::extension(start(6), extension));
+                if extension.on.is_some() {
+                    let all = Extension {
+                        name: extension.name.clone(),
+                        on: None,
+                    };
+                    visit(Key::extension(start(6), &all));
+                }
+            }
+            Object::Secret(_) | Object::Model(_) | Object::Session => visit(Key::of(holder, cap)),
+        }
     }
 }
 
@@ -136,14 +172,18 @@ impl Key {
     fn of(holder: AgentId, cap: &Cap) -> Key {
         let start = |kind| Key::start(holder, cap.verb(), kind);
         match cap.object() {
-            Object::Dir { dir, below } => {
+            Object::Dir { dir, below, extent } => {
                 let start = start(0)
                     .number(dir.session())
                     .number(u64::from(dir.index()));
-                if below.is_root() {
+                let tree = if below.is_root() {
                     start
                 } else {
                     below.as_bytes().iter().copied().fold(start, Key::byte)
+                };
+                match extent {
+                    Extent::Tree => tree,
+                    Extent::Alone => tree.alone(),
                 }
             }
             Object::Program(program) => Key::program(start(1), program),
@@ -153,6 +193,11 @@ impl Key {
             Object::Session => start(5),
             Object::Extension(extension) => Key::extension(start(6), extension),
         }
+    }
+
+    /// The number of a name, of that of the tree below it: no name holds this byte.
+    const fn alone(self) -> Key {
+        self.byte(0)
     }
 
     fn program(self, program: &Program) -> Key {
@@ -179,51 +224,36 @@ impl Key {
     }
 }
 
-/// Visits the numbers of every capability that could cover `cap`, its own included.
-fn covering(holder: AgentId, cap: &Cap, depths: Depths, mut visit: impl FnMut(Key)) {
-    let start = |kind| Key::start(holder, cap.verb(), kind);
-    match cap.object() {
-        Object::Dir { dir, below } => {
-            let mut key = start(0)
-                .number(dir.session())
-                .number(u64::from(dir.index()));
-            let mut depth = 0;
-            let mut visit_at = |depth: u32, key| {
-                if depths.has(depth) {
+/// Visits the numbers of every place that could cover this one, its own included: trees
+/// from the top down, and last the name.
+fn covering_places(
+    start: Key,
+    (below, extent): (&RelPath, Extent),
+    (trees, names): (Depths, Depths),
+    mut visit: impl FnMut(Key),
+) {
+    let (mut key, mut depth) = (start, 0);
+    if trees.has(depth) {
+        visit(key);
+    }
+    if !below.is_root() {
+        for byte in below.as_bytes() {
+            // A slash ends the name of a directory above.
+            if *byte == b'/' {
+                depth += 1;
+                if trees.has(depth) {
                     visit(key);
                 }
-            };
-            visit_at(depth, key);
-            if !below.is_root() {
-                for byte in below.as_bytes() {
-                    // A slash ends the name of a directory above.
-                    if *byte == b'/' {
-                        depth += 1;
-                        visit_at(depth, key);
-                    }
-                    key = key.byte(*byte);
-                }
-                visit_at(depth + 1, key);
             }
+            key = key.byte(*byte);
         }
-        Object::Program(program) => {
-            visit(Key::program(start(1), program));
-            if let Program::InView(_) = program {
-                visit(Key::program(start(1), &Program::AnyInView));
-            }
+        depth += 1;
+        if trees.has(depth) {
+            visit(key);
         }
-        Object::Host(host) => covering_hosts(start(2), host, visit),
-        Object::Extension(extension) => {
-            visit(Key::extension(start(6), extension));
-            if extension.on.is_some() {
-                let all = Extension {
-                    name: extension.name.clone(),
-                    on: None,
-                };
-                visit(Key::extension(start(6), &all));
-            }
-        }
-        Object::Secret(_) | Object::Model(_) | Object::Session => visit(Key::of(holder, cap)),
+    }
+    if extent == Extent::Alone && names.has(depth) {
+        visit(key.alone());
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::authority::{DirId, Host, HostPattern, Name, Object, Port, Verb};
+use crate::authority::{DirId, Extent, Host, HostPattern, Name, Object, Port, Verb};
 use crate::grant::Lifetime;
 use crate::path::RelPath;
 
@@ -29,12 +29,11 @@ fn host(pattern: HostPattern, port: Port) -> Cap {
 }
 
 /// A file as many names deep in one directory as this.
-fn deep(depth: usize) -> Cap {
+fn deep(depth: usize, extent: Extent) -> Cap {
     let names: Vec<String> = (0..depth).map(|number| format!("d{number}")).collect();
-    let object = Object::Dir {
-        dir: DirId::new(1, 0),
-        below: RelPath::parse_dir(format!("./{}", names.join("/")).as_bytes()).unwrap(),
-    };
+    let below = RelPath::parse_dir(format!("./{}", names.join("/")).as_bytes()).unwrap();
+    let dir = DirId::new(1, 0);
+    let object = Object::Dir { dir, below, extent };
     Cap::new(Verb::FsRead, object).unwrap()
 }
 
@@ -120,12 +119,54 @@ fn what_is_revoked_spent_or_expired_is_searched_no_longer() {
 fn a_place_is_found_at_any_depth_and_only_from_above() {
     for depth in [0, 1, 62, 63, 64, 65, 70] {
         let mut table = CapTable::new();
-        let grant = give(&mut table, &deep(depth), Uses::Uncounted);
+        let grant = give(&mut table, &deep(depth, Extent::Tree), Uses::Uncounted);
         for asked in [0, 1, 62, 63, 64, 65, 70, 80] {
-            let found = table.choose(AgentId::FIRST, &deep(asked), NOW);
-            assert_eq!(found.is_ok(), asked >= depth, "{depth} {asked}");
-            assert!(found.is_err() || found == Ok(grant));
+            for extent in [Extent::Alone, Extent::Tree] {
+                let found = table.choose(AgentId::FIRST, &deep(asked, extent), NOW);
+                assert_eq!(found.is_ok(), asked >= depth, "{depth} {asked}");
+                assert!(found.is_err() || found == Ok(grant));
+            }
         }
+    }
+}
+
+#[test]
+fn a_name_alone_is_found_at_any_depth_and_nothing_below_it() {
+    for depth in [0, 1, 62, 63, 64, 65, 70] {
+        let mut table = CapTable::new();
+        let grant = give(&mut table, &deep(depth, Extent::Alone), Uses::Uncounted);
+        for asked in [0, 1, 62, 63, 64, 65, 70, 80] {
+            let found = table.choose(AgentId::FIRST, &deep(asked, Extent::Alone), NOW);
+            let expected = if asked == depth {
+                Ok(grant)
+            } else {
+                Err(DenialCode::NoCap)
+            };
+            assert_eq!(found, expected, "{depth} {asked}");
+            let all = table.choose(AgentId::FIRST, &deep(asked, Extent::Tree), NOW);
+            assert_eq!(all, Err(DenialCode::NoCap), "{depth} {asked}");
+        }
+    }
+}
+
+#[test]
+fn of_all_names_only_the_one_asked_for_is_looked_at_and_none_for_a_tree() {
+    let mut table = CapTable::new();
+    give(&mut table, &deep(2, Extent::Tree), Uses::Uncounted);
+    for depth in [1, 3, 4] {
+        give(&mut table, &deep(depth, Extent::Alone), Uses::Uncounted);
+    }
+    // The tree, and the name itself.
+    for (depth, extent, expected) in [
+        (1, Extent::Alone, 1),
+        (2, Extent::Alone, 1),
+        (3, Extent::Alone, 2),
+        (3, Extent::Tree, 1),
+        (5, Extent::Alone, 1),
+        (0, Extent::Alone, 0),
+    ] {
+        let found = searched(&table, &deep(depth, extent));
+        assert_eq!(found, (expected, 0), "{depth} {extent:?}");
     }
 }
 

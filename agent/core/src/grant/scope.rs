@@ -9,8 +9,8 @@ use crate::limits::{GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
 pub enum Scope {
     /// For what was shown, this one time.
     Once,
-    /// For the same effects until the session ends. For a directory that was
-    /// shown, this includes the same verb on what lies below it.
+    /// For the same effects until the session ends: the same verbs on the names that were
+    /// shown, and on nothing below them.
     Session,
     /// For the same effects until it is confirmed again, at the latest after [`GRANT_LIFETIME_MAX`].
     Always,

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use crate::action::Action;
 use crate::approval::CallId;
-use crate::authority::{DirId, Object, Verb};
+use crate::authority::{DirId, Extent, Object, Verb};
 use crate::cap::CapTable;
 use crate::digest::Digest;
 use crate::grant::{AgentId, GrantId};
@@ -106,7 +106,7 @@ impl Permit<'_> {
         self.spent
     }
 
-    /// Spends it on `verb` at this place, if that is exactly what it is for.
+    /// Spends it on `verb` at this name, if that is exactly what it is for.
     ///
     /// # Errors
     /// `permit-mismatch`; the permit is gone all the same.
@@ -115,10 +115,28 @@ impl Permit<'_> {
             Object::Dir {
                 dir: for_dir,
                 below: for_below,
+                extent: Extent::Alone | Extent::Tree,
             } if self.verb() == verb && *for_dir == dir && for_below == below => Ok(self.spent),
             object => Err(Denial::new(
                 DenialCode::PermitMismatch,
                 format_args!("{} {object} spent on {verb} {dir}:{below}", self.verb()),
+            )),
+        }
+    }
+
+    /// The same permit, if it is for all that lies below its place as well.
+    ///
+    /// # Errors
+    /// `permit-mismatch` if it is for a name alone, or for no place; it is gone then.
+    pub fn for_all_below(self) -> Result<Self, Denial> {
+        match self.object() {
+            Object::Dir {
+                extent: Extent::Tree,
+                ..
+            } => Ok(self),
+            _ => Err(Denial::new(
+                DenialCode::PermitMismatch,
+                format_args!("{} spent on all below it", self.spent.action.cap().asked()),
             )),
         }
     }

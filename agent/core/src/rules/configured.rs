@@ -171,7 +171,8 @@ impl ConfiguredRule {
         }
         match (&self.pattern, location) {
             (Pattern::Anything, _) => true,
-            (Pattern::Object(PortableObject::Place(place)), Some(location)) => {
+            // A rule about a name is about what lies below it, too: that is never milder.
+            (Pattern::Object(PortableObject::Place { at: place, .. }), Some(location)) => {
                 // Removing or moving a directory takes along what lies in it.
                 let takes_along = takes_along(action.verb())
                     && self.stance != Stance::Allow
@@ -190,7 +191,7 @@ impl ConfiguredRule {
     /// that along to where the rule is not about it. A name goes along with what it names.
     fn would_lose_sight(&self, action: &Action, location: Option<&RelPath>) -> bool {
         match (&self.pattern, location) {
-            (Pattern::Object(PortableObject::Place(place)), Some(location)) => {
+            (Pattern::Object(PortableObject::Place { at: place, .. }), Some(location)) => {
                 takes_along(action.verb())
                     && self.is_about_seeing()
                     && place.starts_with(location)
@@ -215,7 +216,7 @@ const fn takes_along(verb: Verb) -> bool {
 /// Is anything in both? Doubt counts as yes: it leads to a question or a refusal.
 fn overlaps(pattern: &PortableObject, object: &Object) -> bool {
     let pattern = match pattern.clone() {
-        PortableObject::Place(_) => return false,
+        PortableObject::Place { .. } => return false,
         PortableObject::Program(program) => Object::Program(program),
         PortableObject::Host(host) => Object::Host(host),
         PortableObject::Secret(name) => Object::Secret(name),

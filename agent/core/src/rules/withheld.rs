@@ -52,7 +52,7 @@ pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
     for rule in about_seeing(rules) {
         match rule.pattern() {
             Pattern::Anything => return Shown::Nothing,
-            Pattern::Object(PortableObject::Place(place)) => {
+            Pattern::Object(PortableObject::Place { at: place, .. }) => {
                 if location.starts_with(place) {
                     return Shown::Nothing;
                 }

@@ -152,10 +152,11 @@ impl Session {
             Object::Dir { dir, .. }
                 if fault::is(Fault::ApproveWholeClass) && scope != Scope::Once =>
             {
-                let object = Object::Dir {
-                    dir: *dir,
-                    below: RelPath::root(),
-                };
+                let object = Object::tree(*dir, RelPath::root());
+                Cap::new(action.verb(), object).unwrap_or_else(|_| action.cap().clone())
+            }
+            Object::Dir { dir, below, .. } if fault::is(Fault::AnswersAreForTrees) => {
+                let object = Object::tree(*dir, below.clone());
                 Cap::new(action.verb(), object).unwrap_or_else(|_| action.cap().clone())
             }
             _ => action.cap().clone(),

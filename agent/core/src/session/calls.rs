@@ -117,7 +117,7 @@ impl Session {
         {
             let denial = Denial::new(
                 DenialCode::EffectNotCovered,
-                format_args!("{tool}: {}", action.cap()),
+                format_args!("{tool}: {}", action.cap().asked()),
             );
             return self.refuse_after(granted, id, denial);
         }

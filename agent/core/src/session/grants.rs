@@ -134,12 +134,12 @@ impl Session {
         let mut caps = Vec::with_capacity(authority.caps().len());
         for cap in authority.caps() {
             let object = match cap.object().clone() {
-                PortableObject::Place(place) => {
+                PortableObject::Place { at, extent } => {
                     let (dir, below) = self
                         .rules
-                        .place(&place)
+                        .place(&at)
                         .ok_or_else(|| Denial::new(DenialCode::NoCap, cap))?;
-                    Object::Dir { dir, below }
+                    Object::Dir { dir, below, extent }
                 }
                 PortableObject::Program(program) => Object::Program(program),
                 PortableObject::Host(host) => Object::Host(host),

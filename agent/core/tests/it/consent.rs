@@ -63,10 +63,10 @@ fn approving_all_allows_what_can_be_undone_and_records_why() {
 fn approving_all_reaches_past_no_rule() {
     let mut bench = Bench::new(Asking::ApproveAll);
     assert_eq!(bench.read(".env"), Came::Asked, "a sensitive name");
-    let own = Object::Dir {
-        dir: bench.session.add_dir(support::path("home/u")).unwrap(),
-        below: support::path(".hermitcrab/ledger"),
-    };
+    let own = Object::tree(
+        bench.session.add_dir(support::path("home/u")).unwrap(),
+        support::path(".hermitcrab/ledger"),
+    );
     let own = Action::new(Verb::FsRead, own, Digest::NONE).unwrap();
     assert_eq!(
         bench.call_as(AgentId::FIRST, Tool::ReadFile, vec![own]),
@@ -139,10 +139,7 @@ fn a_remembered_yes_saves_the_same_question_and_no_other() {
     assert_eq!(bench.write("a"), Came::Permitted(1));
     assert_eq!(bench.write("b"), Came::Asked, "another place");
     assert_eq!(bench.read("a"), Came::Asked, "another verb");
-    let other = Object::Dir {
-        dir: bench.dir,
-        below: support::path("a"),
-    };
+    let other = Object::tree(bench.dir, support::path("a"));
     let other = Action::new(Verb::FsModify, other, sha256(b"other text")).unwrap();
     assert_eq!(
         bench.call_as(AgentId::FIRST, Tool::WriteFile, vec![other]),
@@ -193,7 +190,7 @@ fn remembered_answers_are_listed_and_cleared() {
         .session
         .memory()
         .list()
-        .map(|(id, row)| (id.get(), row.cap.to_string(), row.said))
+        .map(|(id, row)| (id.get(), row.cap.asked().to_string(), row.said))
         .collect();
     assert_eq!(
         list,
@@ -372,10 +369,7 @@ fn what_is_not_waivable_is_refused_whatever_is_held_and_answered() {
         .session
         .add_dir(hermitcrab_core::path::RelPath::root())
         .unwrap();
-    let place = |below: &str| Object::Dir {
-        dir: root,
-        below: support::path(below),
-    };
+    let place = |below: &str| Object::tree(root, support::path(below));
     let everything = hermitcrab_core::authority::Authority::from_caps(
         Verb::FILES.map(|verb| hermitcrab_core::authority::Cap::new(verb, place(".")).unwrap()),
     );

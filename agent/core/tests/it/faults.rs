@@ -41,7 +41,7 @@ fn ruled(rules: &[(&str, Stance)]) -> Bench {
         let pattern = if about.contains('*') {
             Pattern::Named((*about).to_owned())
         } else {
-            Pattern::Object(PortableObject::Place(path(&format!("home/u/proj/{about}"))))
+            Pattern::Object(PortableObject::tree(path(&format!("home/u/proj/{about}"))))
         };
         let written = ("rules.toml", 7, Layer::User);
         let rule = ConfiguredRule::new("r", *stance, vec![Verb::FsRead], pattern, written);
@@ -123,6 +123,12 @@ fn home(fault: Fault) -> Home {
             bench.answer(Reply::Yes(Scope::Session));
             !is_permitted(&bench.read("b"))
         }),
+        Fault::AnswersAreForTrees => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            bench.read("a");
+            bench.answer(Reply::Yes(Scope::Session));
+            !is_permitted(&bench.read("a/b"))
+        }),
         Fault::RefuseEverything => Home::Core(|| {
             let mut bench = Bench::new(Asking::Refuse);
             let reading = bench.on_files(&[Verb::FsRead], ".");
@@ -192,6 +198,7 @@ fn home(fault: Fault) -> Home {
         | Fault::SandboxShowsOthersViews
         | Fault::TimeoutLeavesOrphans => Home::Sandbox,
         Fault::CoversIgnoresVerb
+        | Fault::NamesReachBelow
         | Fault::MeetIgnoresVerb
         | Fault::MeetKeepsTheFirst
         | Fault::AttenuationAmplifies

@@ -5,7 +5,9 @@ use crate::support;
 
 use hermitcrab_core::{
     approval::Reply,
-    authority::{Authority, Cap, DirId, Host, HostPattern, Name, Object, Port, Program, Verb},
+    authority::{
+        Authority, Cap, DirId, Extent, Host, HostPattern, Name, Object, Port, Program, Verb,
+    },
     cap::CapTable,
     grant::{AgentId, GrantId, Lifetime, Limits, Revoker, Uses},
     label::{Label, Readers, Source},
@@ -42,6 +44,15 @@ fn names() -> impl Strategy<Value = Name> {
         .prop_map(|text| Name::parse(text).unwrap())
 }
 
+fn places() -> impl Strategy<Value = Object> {
+    let extent = prop::sample::select(vec![Extent::Alone, Extent::Tree]);
+    (0..2_usize, paths(), extent).prop_map(|(which, below, extent)| Object::Dir {
+        dir: dir_ids()[which],
+        below,
+        extent,
+    })
+}
+
 fn objects() -> impl Strategy<Value = Object> {
     let host = prop_oneof![
         names().prop_map(HostPattern::Exact),
@@ -49,7 +60,7 @@ fn objects() -> impl Strategy<Value = Object> {
     ];
     let port = prop_oneof![Just(Port::Any), Just(Port::Only(80)), Just(Port::Only(443))];
     prop_oneof![
-        4 => (0..2_usize, paths()).prop_map(|(which, below)| Object::Dir { dir: dir_ids()[which], below }),
+        4 => places(),
         1 => Just(Object::Program(Program::AnyInView)),
         1 => names().prop_map(|name| Object::Program(Program::InView(name))),
         1 => names().prop_map(|name| Object::Program(Program::OnHost(name))),
@@ -82,6 +93,36 @@ proptest! {
         prop_assert!(a.covers(&a));
         prop_assert!(!(a.covers(&b) && b.covers(&a)) || a == b);
         prop_assert!(!(a.covers(&b) && b.covers(&c)) || a.covers(&c));
+    }
+
+    /// By the names alone: what is held of a name is that name, what is held of a tree is
+    /// all whose names begin with those of its root.
+    #[test]
+    fn a_name_covers_itself_and_a_tree_whatever_lies_below_it(held in places(), asked in places()) {
+        let Object::Dir { dir, below, extent } = &held else { unreachable!() };
+        let Object::Dir { dir: in_dir, below: at, extent: much } = &asked else { unreachable!() };
+        let begins = at.components().zip(below.components()).filter(|(a, b)| a == b).count() == below.components().count();
+        let expected = dir == in_dir && match extent {
+            Extent::Tree => begins,
+            Extent::Alone => *much == Extent::Alone && at == below,
+        };
+        prop_assert_eq!(held.covers(&asked), expected);
+    }
+
+    /// However it is looked up: among many, and in the table of grants.
+    #[test]
+    fn a_place_is_found_among_many_as_it_is_by_comparing_each(given in prop::collection::vec(places(), 0..48), asked in places()) {
+        let cap = |object: &Object| Cap::new(Verb::FsRead, object.clone()).unwrap();
+        let expected = given.iter().any(|held| held.covers(&asked));
+        let authority = Authority::from_caps(given.iter().map(cap)).unwrap();
+        prop_assert_eq!(authority.covers_cap(&cap(&asked)), expected);
+        let redundant = |one: &Cap| authority.caps().iter().any(|other| other != one && other.covers(one));
+        prop_assert!(!authority.caps().iter().any(redundant));
+        let mut table = CapTable::new();
+        for held in &given {
+            table.grant(AgentId::FIRST, Authority::of(cap(held)), limits(Instant::BOOT, None, 9)).unwrap();
+        }
+        prop_assert_eq!(table.choose(AgentId::FIRST, &cap(&asked), Instant::BOOT).is_ok(), expected);
     }
 
     #[test]
@@ -235,7 +276,7 @@ proptest! {
     #[test]
     fn revocation_and_expiry_are_final_and_transitive_and_uses_are_bounded(ops in ops()) {
         let [dir, _] = dir_ids();
-        let cap = Cap::new(Verb::FsRead, Object::Dir { dir, below: RelPath::root() }).unwrap();
+        let cap = Cap::new(Verb::FsRead, Object::tree(dir, RelPath::root())).unwrap();
         let action = hermitcrab_core::action::Action::new(cap.verb(), cap.object().clone(), hermitcrab_core::digest::Digest::NONE).unwrap();
         let mut rules = Rules::new(1, Isolation::Isolated, Vec::new());
         rules.add_dir(path("a")).unwrap();

@@ -269,10 +269,7 @@ fn a_subdirectory_of_a_revocable_directory_dies_with_it() {
     let limits = Limits::starting(Instant::BOOT, Uses::AtMost(2), SESSION);
     let whole = bench.on_files(&[Verb::FsRead, Verb::FsList], ".");
     let root = table.grant(AgentId::FIRST, whole, limits).unwrap();
-    let place = |below: &str| Object::Dir {
-        dir,
-        below: path(below),
-    };
+    let place = |below: &str| Object::tree(dir, path(below));
     let part = table
         .subdir(AgentId::FIRST, root.grant(), &place("src"), Instant::BOOT)
         .unwrap();
@@ -419,7 +416,7 @@ fn agents_start_agents_only_so_deep_and_so_many() {
 fn standing(places: &[&str]) -> (Standing, Surroundings) {
     let caps = places
         .iter()
-        .map(|place| PortableCap::new(Verb::FsRead, PortableObject::Place(path(place))).unwrap());
+        .map(|place| PortableCap::new(Verb::FsRead, PortableObject::tree(path(place))).unwrap());
     let audience = Audience::new(Name::parse("ws").unwrap());
     let (boot, now) = (BootId::from_bytes([1; 16]), WallTime::from_millis(5));
     let kept = Standing {

@@ -93,10 +93,7 @@ fn caps_of_one_authority_counted_after_dropping_redundant_ones() {
         move |extra: usize| {
             Cap::new(
                 Verb::FsRead,
-                Object::Dir {
-                    dir,
-                    below: path(&format!("f{}", number + extra)),
-                },
+                Object::tree(dir, path(&format!("f{}", number + extra))),
             )
             .unwrap()
         }

@@ -3,6 +3,7 @@
 mod batch;
 mod consent;
 mod contract;
+mod extent;
 #[cfg(feature = "planted-faults")]
 mod faults;
 mod flow;

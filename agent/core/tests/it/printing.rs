@@ -4,6 +4,7 @@
 use crate::support;
 
 use hermitcrab_core::{
+    action::Action,
     approval::RememberedId,
     audit::ChainError,
     authority::{
@@ -40,13 +41,12 @@ fn extension(on: Option<&str>) -> Extension {
 #[test]
 fn an_object_is_printed_so_that_no_two_look_alike() {
     let bench = Bench::new(Asking::Prompt);
-    let dir = |below: RelPath| Object::Dir {
-        dir: bench.dir,
-        below,
-    };
+    let dir = |below: RelPath| Object::tree(bench.dir, below);
     check(bench.dir, "dir0");
     check(dir(RelPath::root()), "dir0:.");
     check(dir(path("a/b")), "dir0:a/b");
+    check(Object::alone(bench.dir, path("a/b")), "only dir0:a/b");
+    check(Object::alone(bench.dir, RelPath::root()), "only dir0:.");
     check(
         Object::Program(Program::AnyInView),
         "any program in the view",
@@ -111,6 +111,51 @@ fn a_capability_is_its_verb_and_its_object_and_a_vendors_verb_goes_by_its_own_na
     for (kind, word) in kinds {
         assert_eq!(kind.as_str(), word);
     }
+}
+
+#[test]
+fn what_is_asked_for_is_a_name_and_what_is_held_a_tree_unless_it_is_said() {
+    let bench = Bench::new(Asking::Prompt);
+    let (name, tree) = (Object::alone, Object::tree);
+    for (object, held, asked) in [
+        (name(bench.dir, path("a")), "only dir0:a", "dir0:a"),
+        (tree(bench.dir, path("a")), "dir0:a", "all of dir0:a"),
+        (
+            Object::tree(bench.dir, RelPath::root()),
+            "dir0:.",
+            "all of dir0:.",
+        ),
+    ] {
+        let cap = Cap::new(Verb::FsRead, object.clone()).unwrap();
+        check(&cap, &format!("fs.read {held}"));
+        check(cap.asked(), &format!("fs.read {asked}"));
+        let digest = Digest::from_bytes([0; 32]);
+        let action = Action::new(Verb::FsRead, object, digest).unwrap();
+        check(&action, &format!("{digest} fs.read {asked}"));
+    }
+    let portable = |object| PortableCap::new(Verb::FsRead, object).unwrap();
+    for (cap, held, asked) in [
+        (portable(PortableObject::alone(path("w"))), "only /w", "/w"),
+        (portable(PortableObject::tree(path("w"))), "/w", "all of /w"),
+        (
+            portable(PortableObject::tree(RelPath::root())),
+            "/",
+            "all of /",
+        ),
+    ] {
+        check(&cap, &format!("fs.read {held}"));
+        check(cap.asked(), &format!("fs.read {asked}"));
+    }
+    let secret = Cap::new(Verb::SecretUse, Object::Secret(self::name("token"))).unwrap();
+    check(secret.asked(), "secret.use secret token");
+    let vendors = Cap::new(Verb::Extension, Object::Extension(extension(None))).unwrap();
+    check(vendors.asked(), "x.acme.deploy *");
+    let secret = PortableObject::Secret(self::name("token"));
+    let secret = PortableCap::new(Verb::SecretUse, secret).unwrap();
+    check(secret.asked(), "secret.use secret token");
+    let vendors = PortableObject::Extension(extension(None));
+    let vendors = PortableCap::new(Verb::Extension, vendors).unwrap();
+    check(vendors.asked(), "x.acme.deploy *");
 }
 
 #[test]
@@ -225,7 +270,7 @@ fn a_denial_keeps_what_it_is_about() {
 
 #[test]
 fn a_standing_grant_is_printed_with_places_seen_from_the_root() {
-    let place = |text: &str| PortableObject::Place(RelPath::parse_dir(text.as_bytes()).unwrap());
+    let place = |text: &str| PortableObject::tree(RelPath::parse_dir(text.as_bytes()).unwrap());
     let cap = |verb, object| PortableCap::new(verb, object).unwrap();
     let authority = PortableAuthority::from_caps([
         cap(Verb::FsRead, place(".")),
@@ -278,7 +323,7 @@ fn the_bounds_that_are_reckoned_are_these() {
 
 #[test]
 fn all_that_can_be_done_to_files_is_told_as_it_is_granted() {
-    let place = |text: &str| PortableObject::Place(RelPath::parse_dir(text.as_bytes()).unwrap());
+    let place = |text: &str| PortableObject::tree(RelPath::parse_dir(text.as_bytes()).unwrap());
     let files = |on: &str, verbs: &[Verb]| -> Vec<PortableCap> {
         let cap = |verb: &Verb| PortableCap::new(*verb, place(on)).unwrap();
         verbs.iter().map(cap).collect()

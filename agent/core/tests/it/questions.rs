@@ -205,7 +205,7 @@ fn a_refusal_for_want_of_a_capability_carries_it_and_one_about_the_call_does_not
     assert!(matches!(came, Came::Denied(_)), "{came:?}");
     let denial = bench.denial.clone().unwrap();
     assert_eq!(denial.cap(), Some(write.cap()));
-    assert_eq!(denial.about(), write.cap().to_string());
+    assert_eq!(denial.about(), write.cap().asked().to_string());
     let said = denial.said_as("/w/a\u{1b}");
     assert_eq!(
         (said.code(), said.cap()),

@@ -20,7 +20,7 @@ use support::{Bench, Came, SESSION, path};
 const CHANGES: &[Verb] = &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete];
 
 fn place(text: &str) -> Pattern {
-    Pattern::Object(PortableObject::Place(path(text)))
+    Pattern::Object(PortableObject::tree(path(text)))
 }
 
 fn rule(id: &str, stance: Stance, pattern: Pattern, layer: Layer) -> ConfiguredRule {

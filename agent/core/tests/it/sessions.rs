@@ -195,7 +195,7 @@ fn adopt(bench: &mut Bench) {
         now: WallTime::from_millis(5),
         isolation: Isolation::Isolated,
     };
-    let place = PortableObject::Place(path("home/u/proj"));
+    let place = PortableObject::tree(path("home/u/proj"));
     let cap = PortableCap::new(Verb::FsModify, place).unwrap();
     let standing = Standing {
         id: StandingId::new(3),

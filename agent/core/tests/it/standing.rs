@@ -19,7 +19,7 @@ const DAY: u64 = 24 * 3600 * 1000;
 const NOW: u64 = 1_000 * DAY;
 
 fn place(text: &str) -> PortableObject {
-    PortableObject::Place(RelPath::parse_dir(text.as_bytes()).unwrap())
+    PortableObject::tree(RelPath::parse_dir(text.as_bytes()).unwrap())
 }
 
 fn audience(name: &str) -> Audience {

@@ -15,7 +15,7 @@ const SEES: &[Verb] = &[Verb::FsRead];
 const CHANGES: &[Verb] = &[Verb::FsModify, Verb::FsDelete];
 
 fn place(text: &str) -> Pattern {
-    Pattern::Object(PortableObject::Place(path(text)))
+    Pattern::Object(PortableObject::tree(path(text)))
 }
 
 fn named(pattern: &str) -> Pattern {

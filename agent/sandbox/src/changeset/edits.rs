@@ -283,10 +283,12 @@ impl Made<'_> {
         let what = Thing::at(self.lower, from)?
             .ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, from))?;
         self.make_parents(to)?;
-        for (path, what) in [
-            (from, What::MovedAway),
-            (to, What::MovedHere { from: from.clone() }),
-        ] {
+        let extent = what.extent();
+        let here = What::MovedHere {
+            from: from.clone(),
+            extent,
+        };
+        for (path, what) in [(from, What::MovedAway { extent }), (to, here)] {
             self.changed.push(Change {
                 path: path.clone(),
                 what,

@@ -112,7 +112,7 @@ fn refusal(change: &Change) -> Option<Denial> {
         | What::DeletedSpecial
         // What it is was there before.
         | What::MovedHere { .. }
-        | What::MovedAway => return None,
+        | What::MovedAway { .. } => return None,
     };
     (mode & !before & SET_ID != 0).then(|| {
         Denial::new(

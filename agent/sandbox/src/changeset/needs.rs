@@ -1,6 +1,6 @@
 //! What authority a change needs, and what a permit for it is bound to.
 
-use hermitcrab_core::authority::Verb;
+use hermitcrab_core::authority::{Extent, Verb};
 use hermitcrab_core::digest::Digest;
 
 use super::node::{Xattrs, xattr_bytes};
@@ -31,7 +31,27 @@ impl What {
             | Self::DeletedSymlink { .. }
             | Self::DeletedDir
             | Self::DeletedSpecial
-            | Self::MovedAway => Verb::FsDelete,
+            | Self::MovedAway { .. } => Verb::FsDelete,
+        }
+    }
+
+    /// How far it reaches: all else there is of a directory is listed apart, name by name.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match self {
+            Self::MovedHere { extent, .. } | Self::MovedAway { extent } => *extent,
+            Self::CreatedFile { .. }
+            | Self::CreatedDir { .. }
+            | Self::CreatedSymlink { .. }
+            | Self::CreatedSpecial
+            | Self::ModifiedFile { .. }
+            | Self::ModifiedMode { .. }
+            | Self::ModifiedTime { .. }
+            | Self::Xattrs { .. }
+            | Self::DeletedFile { .. }
+            | Self::DeletedSymlink { .. }
+            | Self::DeletedDir
+            | Self::DeletedSpecial => Extent::Alone,
         }
     }
 
@@ -57,13 +77,13 @@ impl What {
             Self::CreatedSymlink { target } => symlink_digest(target),
             Self::ModifiedMode { mode, .. } => mode_digest(*mode),
             Self::ModifiedTime { time, .. } => time_digest(*time),
-            Self::MovedHere { from } => moved_digest(from),
+            Self::MovedHere { from, .. } => moved_digest(from),
             Self::CreatedSpecial
             | Self::DeletedFile { .. }
             | Self::DeletedSymlink { .. }
             | Self::DeletedDir
             | Self::DeletedSpecial
-            | Self::MovedAway => Digest::NONE,
+            | Self::MovedAway { .. } => Digest::NONE,
         }
     }
 }

@@ -169,8 +169,9 @@ impl DirCap {
         from: &RelPath,
         to: &RelPath,
     ) -> Result<(), FsError> {
-        self.spend(away, Verb::FsDelete, from)?;
-        self.spend(here, Verb::FsCreate, to)?;
+        // What is there by then can be a directory, and takes along all that lies in it.
+        self.spend(away.for_all_below()?, Verb::FsDelete, from)?;
+        self.spend(here.for_all_below()?, Verb::FsCreate, to)?;
         let (from_parent, from_name) = open_parent(self.fd.as_fd(), from)?;
         let (to_parent, to_name) = open_parent(self.fd.as_fd(), to)?;
         match rustix::fs::renameat_with(

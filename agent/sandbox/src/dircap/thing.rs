@@ -2,8 +2,9 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use hermitcrab_core::authority::Extent;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, StatxFlags};
 use rustix::io::Errno;
 
 use super::error::{FsError, is_missing};
@@ -27,6 +28,14 @@ pub(crate) struct Thing {
 }
 
 impl Thing {
+    /// How much there is of it: below a directory more goes by its name.
+    pub(crate) fn extent(self) -> Extent {
+        match FileType::from_raw_mode(self.kind) {
+            FileType::Directory => Extent::Tree,
+            _ => Extent::Alone,
+        }
+    }
+
     /// Of what a name stands for; `None` if there is nothing.
     pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8]) -> Result<Option<Self>, Errno> {
         let wanted = StatxFlags::INO | StatxFlags::TYPE | StatxFlags::MTIME | StatxFlags::BTIME;

@@ -286,7 +286,8 @@ fn spend(
     }
     for (change, permit) in set.changes().iter().zip(permits) {
         let what = &change.what;
-        dir.spend_content(permit, what.verb(), &change.path, what.digest())
+        let needs = (what.verb(), what.extent());
+        dir.spend_change(permit, needs, &change.path, what.digest())
             .map_err(|error| Failed::at(part, &change.path, error))?;
     }
     Ok(())

@@ -5,10 +5,11 @@
 //! not hold its own digest, or is of another version is refused, never
 //! guessed at.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use hermitcrab_core::authority::Verb;
+use hermitcrab_core::authority::{Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
@@ -182,6 +183,17 @@ impl Plan {
     }
 
     /// The same transaction backwards, to be staged anew.
+    /// The old and the new names of directories that are moved, with all below them.
+    pub(crate) fn moved_trees(&self) -> BTreeSet<(usize, RelPath)> {
+        let moved = self.ops.iter().filter_map(|op| match &op.act {
+            Act::Move { to, what } if what.extent() == Extent::Tree => {
+                Some([op.path.clone(), to.clone()].map(|path| (op.root, path)))
+            }
+            _ => None,
+        });
+        moved.flatten().collect()
+    }
+
     pub(crate) fn touched_backwards(&self) -> Vec<Touched> {
         self.touched
             .iter()

@@ -10,12 +10,13 @@
     reason = "a failure is made at most once for each commit, and says all there is to show"
 )]
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::AsFd as _;
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::action::Action;
-use hermitcrab_core::authority::{CapError, DirId};
+use hermitcrab_core::authority::{CapError, DirId, Extent, Object};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::{Denial, DenialCode};
@@ -39,6 +40,8 @@ pub struct Undo {
     kept: Kept,
     plan: Plan,
     backwards: Vec<Touched>,
+    /// What of that goes with all that lies below it.
+    trees: BTreeSet<(usize, RelPath)>,
     digest: Digest,
 }
 
@@ -78,6 +81,14 @@ impl Undo {
             .collect()
     }
 
+    /// Everything but a directory that was moved is touched by its own name.
+    fn extent_of(&self, touched: &Touched) -> Extent {
+        match self.trees.contains(&(touched.root, touched.path.clone())) {
+            true => Extent::Tree,
+            false => Extent::Alone,
+        }
+    }
+
     /// The effects it has: one for each of [`Undo::changes`], bound to this
     /// very commit. `dirs` are the directories of [`Undo::roots`], in order,
     /// by their handle and where they lie below it.
@@ -92,7 +103,12 @@ impl Undo {
                 let place = below
                     .join(&touched.path)
                     .unwrap_or_else(|_| touched.path.clone());
-                Action::on_path(touched.verb, *dir, place, self.digest)
+                let object = Object::Dir {
+                    dir: *dir,
+                    below: place,
+                    extent: self.extent_of(touched),
+                };
+                Action::new(touched.verb, object, self.digest)
             })
             .collect()
     }
@@ -114,6 +130,7 @@ impl Journal {
         Ok(Undo {
             kept: Kept::of(&plan, false),
             backwards: plan.touched_backwards(),
+            trees: plan.moved_trees(),
             digest: sha256(&plan.encode()),
             plan,
         })
@@ -294,7 +311,8 @@ fn spend(undo: &Undo, dirs: &[&DirCap], permits: Vec<Permit<'_>>) -> Result<(), 
         let dir = dirs
             .get(touched.root)
             .ok_or_else(|| failed(FsError::denied(DenialCode::PermitMismatch, &touched.path)))?;
-        dir.spend_content(permit, touched.verb, &touched.path, undo.digest)
+        let needs = (touched.verb, undo.extent_of(touched));
+        dir.spend_change(permit, needs, &touched.path, undo.digest)
             .map_err(failed)?;
     }
     Ok(())

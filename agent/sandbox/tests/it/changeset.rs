@@ -30,7 +30,7 @@ fn summary(finished: &hermitcrab_sandbox::spawn::Finished) -> Vec<String> {
                 What::DeletedDir => "deleted dir",
                 What::DeletedSpecial => "deleted special",
                 What::MovedHere { .. } => "moved here",
-                What::MovedAway => "moved away",
+                What::MovedAway { .. } => "moved away",
             };
             format!("{kind} {}", change.path)
         })

@@ -6,6 +6,7 @@ use crate::support;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
@@ -56,9 +57,7 @@ fn leads_to(cap: &DirCap, path: &str) -> Result<String, FsError> {
 
 fn subdir(cap: &DirCap, path: &str) -> Result<DirCap, FsError> {
     let path = rel(path);
-    with_permit(Verb::FsList, &path, Digest::NONE, |permit| {
-        cap.subdir(permit, &path)
-    })
+    support::with_permit_for_all(Verb::FsList, &path, |permit| cap.subdir(permit, &path))
 }
 
 fn remove(cap: &DirCap, path: &str) -> Result<(), FsError> {
@@ -449,13 +448,7 @@ fn rename_moves_to_a_free_name_only() {
     let rename = |from: &str, to: &str| {
         let (from, to) = (rel(from), rel(to));
         let action = |verb, path: &RelPath| {
-            hermitcrab_core::action::Action::on_path(
-                verb,
-                support::dir_id(),
-                path.clone(),
-                Digest::NONE,
-            )
-            .unwrap()
+            Action::on_tree(verb, support::dir_id(), path.clone(), Digest::NONE).unwrap()
         };
         let actions = vec![action(Verb::FsDelete, &from), action(Verb::FsCreate, &to)];
         support::with_permits(

@@ -9,6 +9,7 @@ mod dircap;
 mod dircap_differential;
 mod dircap_race;
 mod escape;
+mod extent;
 #[cfg(feature = "planted-faults")]
 mod faults;
 mod fence;

@@ -126,7 +126,7 @@ const fn is_gone(what: &What) -> bool {
         | What::DeletedDir
         | What::DeletedSpecial
         | What::MovedHere { .. }
-        | What::MovedAway => true,
+        | What::MovedAway { .. } => true,
         What::CreatedFile { .. }
         | What::CreatedDir { .. }
         | What::CreatedSymlink { .. }
@@ -159,7 +159,7 @@ fn is_a_note_of_git(set: &ChangeSet, change: &Change) -> bool {
         | What::DeletedDir
         | What::DeletedSpecial
         | What::MovedHere { .. }
-        | What::MovedAway => false,
+        | What::MovedAway { .. } => false,
     };
     if !is_index || !is_content_alone {
         return false;

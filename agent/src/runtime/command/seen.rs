@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hermitcrab_core::{
     action::Action,
-    authority::{Cap, DirId, Object, Verb},
+    authority::{Cap, DirId, Extent, Object, Verb},
     digest::Digest,
     grant::{AgentId, GrantId, Uses},
     outcome::Outcome,
@@ -79,7 +79,13 @@ impl Hands<'_> {
                     .iter()
                     .filter(|cap| cap.verb() == Verb::FsRead)
                 {
-                    if let Object::Dir { dir, below } = cap.object()
+                    // What is held of a name alone is nothing of a directory, and a file is
+                    // read by tools.
+                    if let Object::Dir {
+                        dir,
+                        below,
+                        extent: Extent::Tree,
+                    } = cap.object()
                         && !is_refused(session, cap)
                     {
                         parts.push((*dir, below.clone(), grant.id()));
@@ -200,7 +206,7 @@ impl Hands<'_> {
                 .flat_map(|grant| grant.authority().caps());
             caps.any(|cap| {
                 cap.verb() == Verb::FsRead
-                    && matches!(cap.object(), Object::Dir { dir, below }
+                    && matches!(cap.object(), Object::Dir { dir, below, extent: Extent::Tree }
                         if session.rules().shown_to_commands(*dir, below) == Shown::Nothing)
             })
         })
@@ -208,7 +214,7 @@ impl Hands<'_> {
 
     /// A directory below one that is held; `None` if it is a file or gone.
     fn part(&mut self, dir: DirId, below: &RelPath) -> Result<Option<DirCap>, Stop> {
-        let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE)
+        let action = Action::on_tree(Verb::FsRead, dir, below.clone(), Digest::NONE)
             .map_err(|error| Stop::Broken(error.to_string()))?;
         let event = Event::Call(Call {
             by: self.by,

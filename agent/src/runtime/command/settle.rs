@@ -144,7 +144,7 @@ pub(in crate::runtime) fn behind_links(seen: &Seen, set: &ChangeSet) -> Result<V
     links
         .filter(|(change, _)| is_link(change))
         .filter_map(|(_, action)| {
-            let Object::Dir { dir, below } = action.object() else {
+            let Object::Dir { dir, below, .. } = action.object() else {
                 return None;
             };
             let behind = behind_a_link(below)?;
@@ -181,7 +181,7 @@ pub(in crate::runtime) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
             | What::DeletedSymlink { .. }
             | What::DeletedDir
             | What::DeletedSpecial
-            | What::MovedAway => {
+            | What::MovedAway { .. } => {
                 summary.deleted += 1;
             }
         }

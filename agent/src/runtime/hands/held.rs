@@ -3,7 +3,12 @@
 //! A tool that would look only to say more looks where that costs nothing. It must
 //! never decide: what is asked for later is decided then.
 
-use hermitcrab_core::{action::Action, authority::Verb, digest::Digest, rules::Judgement};
+use hermitcrab_core::{
+    action::Action,
+    authority::{Extent, Object, Verb},
+    digest::Digest,
+    rules::Judgement,
+};
 
 use super::{super::place::Place, Hands};
 
@@ -16,29 +21,48 @@ enum Held {
     ByUse,
 }
 
+/// Why something cannot be done so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lack {
+    /// A rule has something to say about it.
+    Leave,
+    /// No grant is for it.
+    Grant,
+}
+
 impl Hands<'_> {
     /// Whether the agent holds this now, without a question, a rule against it, and
     /// without spending one of a limited number of uses.
     #[must_use]
     pub fn freely(&self, verb: Verb, place: &Place) -> bool {
-        self.held(verb, place) == Some(Held::Freely)
+        self.held(verb, place, Extent::Alone) == Ok(Held::Freely)
     }
 
     /// Whether each look at a place, as each read of it, is one of a limited number of uses.
     #[must_use]
     pub fn looks_by_use(&self, place: &Place) -> bool {
-        !self.freely(Verb::FsList, place) && self.held(Verb::FsRead, place) == Some(Held::ByUse)
+        let read = self.held(Verb::FsRead, place, Extent::Alone);
+        !self.freely(Verb::FsList, place) && read == Ok(Held::ByUse)
     }
 
-    fn held(&self, verb: Verb, place: &Place) -> Option<Held> {
-        let action = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE).ok()?;
+    /// Whether all that lies below a place is asked about because nobody granted it, and for
+    /// no other reason.
+    pub(super) fn lacks_all(&self, verb: Verb, place: &Place) -> bool {
+        self.held(verb, place, Extent::Tree) == Err(Lack::Grant)
+    }
+
+    fn held(&self, verb: Verb, place: &Place, extent: Extent) -> Result<Held, Lack> {
+        let (dir, below) = (place.dir, place.below.clone());
+        let object = Object::Dir { dir, below, extent };
+        let action = Action::new(verb, object, Digest::NONE).map_err(|_| Lack::Grant)?;
         let now = self.runtime.clock.now();
         self.runtime.machine.look(|session| {
             if session.rules().judge(self.tool, &action) != Judgement::Plain {
-                return None;
+                return Err(Lack::Leave);
             }
-            let grant = session.table().choose(self.by, action.cap(), now).ok()?;
-            Some(if session.table().is_counted(grant) {
+            let grant = session.table().choose(self.by, action.cap(), now);
+            let grant = grant.map_err(|_| Lack::Grant)?;
+            Ok(if session.table().is_counted(grant) {
                 Held::ByUse
             } else {
                 Held::Freely

@@ -27,14 +27,7 @@ impl Hands<'_> {
     /// it may look at.
     pub(super) fn look_verb(&self, place: &Place) -> Verb {
         let holds = |verb| {
-            Cap::new(
-                verb,
-                Object::Dir {
-                    dir: place.dir,
-                    below: place.below.clone(),
-                },
-            )
-            .is_ok_and(|cap| {
+            Cap::new(verb, Object::alone(place.dir, place.below.clone())).is_ok_and(|cap| {
                 let now = self.runtime.clock.now();
                 self.runtime
                     .machine

@@ -8,7 +8,7 @@ use hermitcrab_core::{
     Permit,
     action::Action,
     approval::{CallId, Question},
-    authority::{DirId, Verb},
+    authority::{CapError, Object, Verb},
     digest::Digest,
     fault::{self, Fault},
     limits::ACTIONS_PER_TURN_MAX,
@@ -25,7 +25,6 @@ use super::{
     super::{
         place::{Place, Spot},
         turn::Stop,
-        visible::one_line,
     },
     Hands,
     long::{Content, Taker, how_it_ended},
@@ -89,6 +88,44 @@ impl Hands<'_> {
         })
     }
 
+    /// The names in a directory all of which is to be looked through: asked for once, where
+    /// it is not held, with what is to be done (`besides`) to all that lies there.
+    pub fn names_of_all(
+        &mut self,
+        place: &Place,
+        besides: Option<Verb>,
+    ) -> Result<Option<Names>, Stop> {
+        if !self.lacks_all(Verb::FsList, place) {
+            let names = self.names_all(&[Spot::At(place)])?;
+            return Ok(names.into_iter().next().flatten());
+        }
+        let besides = besides.filter(|verb| self.lacks_all(*verb, place));
+        let verbs: Vec<Verb> = std::iter::once(Verb::FsList).chain(besides).collect();
+        let spot = Spot::All(place);
+        let actions = verbs
+            .iter()
+            .map(|verb| action_at(*verb, spot, place.below.clone()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| cannot_ask(spot, &error))?;
+        let text = |_: &Question| {
+            let told = verbs
+                .iter()
+                .map(|verb| format!("{verb} {}\n", spot.asked()));
+            told.collect::<String>()
+        };
+        let (call, names) = self.begin_look(actions, text, |mounts, permits| {
+            let dir = &mounts.get(place.dir)?.cap;
+            let mut permits = permits.into_iter();
+            let names = dir.list_direct_as_found(permits.next()?, &place.below);
+            for permit in permits {
+                let _looked = dir.stat(permit, &place.below);
+            }
+            names.ok()
+        })?;
+        self.end_look(call, Outcome::Done(Digest::NONE))?;
+        Ok(names)
+    }
+
     /// Facts about many places under one decision.
     pub fn look_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Stat>>, Stop> {
         self.many(Verb::FsList, spots, |dir, permit, below| {
@@ -147,10 +184,13 @@ impl Hands<'_> {
                         }));
                         siblings.sensitivity(name)
                     }
-                    Spot::At(place) => action(verb, place.dir, place.below.clone())
-                        .map_or(Sensitivity::Plain, |action| {
-                            rules.sensitivity(self.tool, &action)
-                        }),
+                    Spot::At(place) | Spot::All(place) => {
+                        action_at(verb, spot(one), place.below.clone())
+                            .ok()
+                            .map_or(Sensitivity::Plain, |action| {
+                                rules.sensitivity(self.tool, &action)
+                            })
+                    }
                 };
                 judged != Sensitivity::Plain
             })
@@ -205,25 +245,21 @@ impl Hands<'_> {
         spots: &[Spot<'_>],
         mut act: impl FnMut(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
     ) -> Result<(CallId, Vec<Option<R>>), Stop> {
-        let cannot_ask = |spot: &Spot<'_>, why: &dyn std::fmt::Display| {
-            Stop::Broken(format!("cannot ask for `{}`: {why}", spot.absolute()))
-        };
         let belows = spots
             .iter()
-            .map(|spot| spot.below().map_err(|error| cannot_ask(spot, &error)))
+            .map(|spot| spot.below().map_err(|error| cannot_ask(*spot, &error)))
             .collect::<Result<Vec<_>, _>>()?;
         let actions = spots
             .iter()
             .zip(&belows)
             .map(|(spot, below)| {
-                Action::on_path(verb, spot.dir(), below.clone(), Digest::NONE)
-                    .map_err(|error| cannot_ask(spot, &error))
+                action_at(verb, *spot, below.clone()).map_err(|error| cannot_ask(*spot, &error))
             })
             .collect::<Result<Vec<_>, _>>()?;
         let text = |_: &Question| {
             spots
                 .iter()
-                .map(|spot| format!("{verb} {}\n", one_line(&spot.absolute())))
+                .map(|spot| format!("{verb} {}\n", spot.asked()))
                 .collect::<String>()
         };
         self.begin_look(actions, text, |mounts, permits| {
@@ -237,13 +273,18 @@ impl Hands<'_> {
     }
 }
 
-fn action(verb: Verb, dir: DirId, below: RelPath) -> Option<Action> {
-    Action::on_path(verb, dir, below, Digest::NONE).ok()
+fn cannot_ask(spot: Spot<'_>, why: &dyn std::fmt::Display) -> Stop {
+    Stop::Broken(format!("cannot ask for `{}`: {why}", spot.absolute()))
+}
+
+fn action_at(verb: Verb, spot: Spot<'_>, below: RelPath) -> Result<Action, CapError> {
+    let (dir, extent) = (spot.dir(), spot.extent());
+    Action::new(verb, Object::Dir { dir, below, extent }, Digest::NONE)
 }
 
 fn is_ruled(session: &Session, tool: Tool, verb: Verb, spot: Spot<'_>) -> bool {
     let below = spot.below().ok();
-    let action = below.and_then(|below| action(verb, spot.dir(), below));
+    let action = below.and_then(|below| action_at(verb, spot, below).ok());
     action.is_some_and(|action| {
         matches!(
             session.rules().judge(tool, &action),

@@ -135,7 +135,7 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
             FileChange::RemoveDir { place } => {
                 besides.push(format!("removed directory {}", named(&place.absolute)));
             }
-            FileChange::Move { from, to } => besides.push(format!(
+            FileChange::Move { from, to, .. } => besides.push(format!(
                 "{} becomes {}, as it is",
                 named(&from.absolute),
                 named(&to.absolute)
@@ -291,10 +291,10 @@ fn of_change(
         }
         What::DeletedDir => return Err(format!("deleted directory {shown}")),
         What::DeletedSpecial => return Err(format!("deleted pipe, socket or device {shown}")),
-        What::MovedHere { from } => {
+        What::MovedHere { from, .. } => {
             return Err(format!("{shown} is what was {}", named(&from.to_string())));
         }
-        What::MovedAway => return Err(format!("{shown} gets another name")),
+        What::MovedAway { .. } => return Err(format!("{shown} gets another name")),
     };
     Ok(FileDiff {
         path: path.to_owned(),

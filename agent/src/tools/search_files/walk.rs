@@ -105,13 +105,14 @@ impl Dir {
 impl Tree {
     /// Every regular file below, hidden directories left out, links not followed.
     /// Level by level, so that one decision covers many directories; `names` are
-    /// those of the first one, if it was listed already. A search asks nobody about
+    /// those of the first one, if it was listed already, and `besides` is what is to be
+    /// done to the files. A search asks nobody about
     /// single places: what rules keep is left out before anything is decided.
     pub fn below(
         hands: &mut Hands<'_>,
         path: &str,
         place: &Place,
-        names: Option<Names>,
+        (names, besides): (Option<Names>, Option<Verb>),
     ) -> Result<Self, Stop> {
         let mut tree = Self {
             dirs: vec![Dir::new(path.to_owned(), place.clone())],
@@ -119,7 +120,11 @@ impl Tree {
             withheld: 0,
         };
         let mut level = vec![0_usize];
-        let mut known = names.map(|names| vec![Some(names)]);
+        let names = match names {
+            Some(names) => Some(names),
+            None => hands.names_of_all(place, besides)?,
+        };
+        let mut known = Some(vec![names]);
         let mut seen = 1;
         while !level.is_empty() && seen < PLACES_MAX {
             let listed = match known.take() {

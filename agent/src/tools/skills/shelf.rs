@@ -69,8 +69,16 @@ impl Shelf {
         let mut level = vec![(String::new(), place)];
         let mut seen = 0_usize;
         while !level.is_empty() && seen < PLACES_MAX {
-            let spots: Vec<Spot<'_>> = level.iter().map(|(_, place)| Spot::At(place)).collect();
-            let listed = hands.names_all(&spots)?;
+            let listed = match level.as_slice() {
+                // Skills are read as well.
+                [(dir, place)] if dir.is_empty() => {
+                    vec![hands.names_of_all(place, Some(Verb::FsRead))?]
+                }
+                level => {
+                    let spots = level.iter().map(|(_, place)| Spot::At(place));
+                    hands.names_all(&spots.collect::<Vec<_>>())?
+                }
+            };
             let mut next = Vec::new();
             for ((dir, place), entries) in level.iter().zip(listed) {
                 let mut names = Vec::new();

@@ -15,7 +15,11 @@ use hermitcrab_core::{
 };
 
 pub fn place(verb: Verb, path: &[u8]) -> PortableCap {
-    PortableCap::new(verb, PortableObject::Place(RelPath::parse(path).unwrap())).unwrap()
+    PortableCap::new(verb, PortableObject::tree(RelPath::parse(path).unwrap())).unwrap()
+}
+
+pub fn name(verb: Verb, path: &[u8]) -> PortableCap {
+    PortableCap::new(verb, PortableObject::alone(RelPath::parse(path).unwrap())).unwrap()
 }
 
 pub fn audience(text: &str) -> Audience {
@@ -26,6 +30,7 @@ pub fn grant(id: u64, kept: Kept) -> KeptGrant {
     let caps = [
         place(Verb::FsRead, b"home/u/proj"),
         place(Verb::FsModify, b"home/u/\xff not text"),
+        name(Verb::FsModify, b"home/u/notes"),
         PortableCap::new(Verb::ProcExec, PortableObject::Program(Program::AnyInView)).unwrap(),
         PortableCap::new(
             Verb::NetConnect,

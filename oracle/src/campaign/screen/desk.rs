@@ -65,10 +65,7 @@ impl Desk {
         let all = session
             .add_dir(RelPath::root())
             .map_err(|error| said(&error))?;
-        let below = || Object::Dir {
-            dir: workspace,
-            below: RelPath::root(),
-        };
+        let below = || Object::tree(workspace, RelPath::root());
         let caps = [
             Cap::new(Verb::FsRead, below()),
             Cap::new(Verb::FsList, below()),
@@ -251,10 +248,7 @@ mod tests {
         let mut desk = Desk::open(Context::Interactive).unwrap();
         let write = Cap::new(
             Verb::FsCreate,
-            Object::Dir {
-                dir: desk.workspace,
-                below: RelPath::root(),
-            },
+            Object::tree(desk.workspace, RelPath::root()),
         );
         let spec = GrantSpec {
             holder: AgentId::FIRST,

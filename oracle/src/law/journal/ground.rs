@@ -251,7 +251,7 @@ fn session() -> Option<(Session, DirId)> {
         .into_iter()
         .map(|verb| {
             let below = RelPath::root();
-            Cap::new(verb, Object::Dir { dir, below }).ok()
+            Cap::new(verb, Object::tree(dir, below)).ok()
         })
         .collect();
     let _granted = session.step(

@@ -474,7 +474,7 @@ const fn word(reply: &Reply) -> &'static str {
 
 /// Does `cap` change what is protected?
 fn is_protected_change(session: &Session, cap: &Cap) -> bool {
-    let Object::Dir { dir, below } = cap.object() else {
+    let Object::Dir { dir, below, .. } = cap.object() else {
         return false;
     };
     let protected = RelPath::parse(PROTECTED).ok();

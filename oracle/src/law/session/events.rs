@@ -175,7 +175,7 @@ fn wider(
     let all_of = |cap: &Cap| match cap.object() {
         Object::Dir { dir, .. } => {
             let (dir, below) = (*dir, RelPath::root());
-            Cap::new(cap.verb(), Object::Dir { dir, below }).ok()
+            Cap::new(cap.verb(), Object::tree(dir, below)).ok()
         }
         _ => Some(cap.clone()),
     };
@@ -225,7 +225,13 @@ fn action(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Action> {
     let digest = *CONTENTS.get(bytes.int_in_range(0..=3_usize).ok()?)?;
     // Files are what most calls are about; the rest stays as it came.
     match cap.object() {
-        Object::Dir { dir, .. } => Action::on_path(cap.verb(), *dir, rel_path(bytes)?, digest).ok(),
+        Object::Dir { dir, .. } => {
+            let (verb, below) = (cap.verb(), rel_path(bytes)?);
+            match bytes.ratio(1, 8).ok()? {
+                true => Action::on_tree(verb, *dir, below, digest).ok(),
+                false => Action::on_path(verb, *dir, below, digest).ok(),
+            }
+        }
         object => Action::new(cap.verb(), object.clone(), digest).ok(),
     }
 }

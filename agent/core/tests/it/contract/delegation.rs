@@ -146,10 +146,7 @@ fn a_grant_can_be_narrowed_but_not_widened() {
             lifetime,
         })
     };
-    let object = |below: &str| Object::Dir {
-        dir: Bench::new(Asking::Refuse).dir,
-        below: path(below),
-    };
+    let object = |below: &str| Object::tree(Bench::new(Asking::Refuse).dir, path(below));
     let cap = |verb, below: &str| Authority::of(Cap::new(verb, object(below)).unwrap());
     let narrower = narrowed(cap(Verb::FsRead, "src/bin"), SESSION).unwrap();
     assert_eq!(

@@ -167,14 +167,7 @@ fn a_handle_of_another_session_names_nothing() {
     });
     let foreign = other.add_dir(path("home/u/proj")).unwrap();
     let mut bench = Bench::new(Asking::Refuse);
-    let cap = Cap::new(
-        Verb::FsRead,
-        Object::Dir {
-            dir: foreign,
-            below: RelPath::root(),
-        },
-    )
-    .unwrap();
+    let cap = Cap::new(Verb::FsRead, Object::tree(foreign, RelPath::root())).unwrap();
     bench.grant(Authority::of(cap.clone()), Uses::Uncounted, SESSION);
     let action =
         hermitcrab_core::action::Action::new(cap.verb(), cap.object().clone(), Digest::NONE)

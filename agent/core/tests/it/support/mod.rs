@@ -135,10 +135,7 @@ impl Bench {
     }
 
     pub fn on_files(&self, verbs: &[Verb], below: &str) -> Authority {
-        let object = Object::Dir {
-            dir: self.dir,
-            below: path(below),
-        };
+        let object = Object::tree(self.dir, path(below));
         Authority::from_caps(
             verbs
                 .iter()

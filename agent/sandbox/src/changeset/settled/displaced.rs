@@ -51,7 +51,7 @@ impl Displaced {
                 What::DeletedSymlink { .. } | What::DeletedDir | What::DeletedSpecial => {
                     self.gone(path, Digest::NONE);
                 }
-                What::MovedAway => self.is_any_gone = true,
+                What::MovedAway { .. } => self.is_any_gone = true,
                 What::ModifiedMode { .. } | What::ModifiedTime { .. } | What::Xattrs { .. } => {}
             }
         }
@@ -77,6 +77,8 @@ impl ChangeSet {
 
 #[cfg(test)]
 mod tests {
+    use hermitcrab_core::authority::Extent;
+
     use super::*;
     use crate::digest::sha256;
 
@@ -128,7 +130,9 @@ mod tests {
             What::DeletedSymlink { target: vec![b'x'] },
             What::DeletedDir,
             What::DeletedSpecial,
-            What::MovedAway,
+            What::MovedAway {
+                extent: Extent::Alone,
+            },
         ] {
             let mut displaced = Displaced::default();
             let path = RelPath::parse(b"x").unwrap();

@@ -5,11 +5,15 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::Object;
 use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
 use hermitcrab_core::rules::Withheld;
+use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::changeset::edits::Edit;
 use hermitcrab_sandbox::dircap::FsError;
-use hermitcrab_sandbox::journal::{Commit, UndoError};
+use hermitcrab_sandbox::journal::{Commit, Part, UndoError};
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, Journal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -107,6 +111,85 @@ fn moves_and_removals_cut_off_at_any_step_are_all_or_nothing_and_so_is_taking_th
         taken_back_whole_or_not_at_all(&workspace, &before);
         return;
     }
+}
+
+/// Of a directory everything goes along, and that is what is asked for; of anything else
+/// there is no more than its name.
+#[test]
+fn a_directory_is_moved_by_who_may_move_all_that_lies_in_it_and_so_is_taking_that_back() {
+    let workspace = planted();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let edits = [moved("a", "n"), moved("d", "k"), moved("l", "m")];
+    let incoming = journal.incoming(&workspace.cap, &edits).unwrap();
+    let set = incoming.set().unwrap();
+    let actions = set.actions(workspace.cap.id()).unwrap();
+    let asked = |actions: &[Action]| -> Vec<String> {
+        let asked = actions
+            .iter()
+            .map(|action| action.cap().asked().to_string());
+        asked.collect()
+    };
+    let mut told = asked(&actions);
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "fs.create all of dir0:k",
+            "fs.create dir0:m",
+            "fs.create dir0:n",
+            "fs.delete all of dir0:d",
+            "fs.delete dir0:a",
+            "fs.delete dir0:l",
+        ]
+    );
+    let alone = |actions: &[Action]| -> Vec<Action> {
+        let alone = actions.iter().map(|action| {
+            let Object::Dir { dir, below, .. } = action.object() else {
+                panic!("{action}");
+            };
+            Action::on_path(action.verb(), *dir, below.clone(), action.digest()).unwrap()
+        });
+        alone.collect()
+    };
+    let before = tree(workspace.path());
+    let commit = |actions| {
+        support::with_permits(Tool::Directory, actions, |permits| {
+            let dir = &workspace.cap;
+            journal.commit(vec![Part { dir, set, permits }], "a test")
+        })
+    };
+    let is_unfit = |commit: Commit| {
+        let error = commit.failure.unwrap().error;
+        matches!(error, FsError::Denied(denial) if denial.code() == DenialCode::PermitMismatch)
+    };
+    assert!(is_unfit(commit(alone(&actions))));
+    assert_eq!(tree(workspace.path()), before);
+    let id = commit(actions).id.unwrap();
+    let after = tree(workspace.path());
+    assert_ne!(after, before);
+    let undo = journal.prepare_undo(id).unwrap();
+    let dirs = [(workspace.cap.id(), RelPath::root())];
+    let actions = undo.actions(&dirs).unwrap();
+    let mut told = asked(&actions);
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "fs.create all of dir0:d",
+            "fs.create dir0:a",
+            "fs.create dir0:l",
+            "fs.delete all of dir0:k",
+            "fs.delete dir0:m",
+            "fs.delete dir0:n",
+        ]
+    );
+    let undone = support::with_permits(Tool::Directory, alone(&actions), |permits| {
+        journal.undo(&undo, &[&workspace.cap], permits)
+    });
+    assert!(is_unfit(undone));
+    assert_eq!(tree(workspace.path()), after);
+    assert!(undo_in(&journal, id, &workspace).unwrap().failure.is_none());
+    assert_eq!(tree(workspace.path()), before);
 }
 
 fn taken_back_whole_or_not_at_all(workspace: &Workspace, before: &[String]) {

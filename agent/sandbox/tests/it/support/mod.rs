@@ -49,10 +49,7 @@ pub fn session() -> (Session, DirId) {
     let mut caps: Vec<Cap> = Verb::FILES
         .into_iter()
         .map(|verb| {
-            let object = Object::Dir {
-                dir,
-                below: RelPath::root(),
-            };
+            let object = Object::tree(dir, RelPath::root());
             Cap::new(verb, object).unwrap()
         })
         .collect();
@@ -121,6 +118,18 @@ pub fn with_permit<R>(
     spend: impl FnOnce(Permit<'_>) -> R,
 ) -> R {
     let action = Action::on_path(verb, dir_id(), path.clone(), digest).unwrap();
+    with_permits(Tool::Directory, vec![action], |mut permits| {
+        spend(permits.pop().unwrap())
+    })
+}
+
+/// The same for all that lies below a place.
+pub fn with_permit_for_all<R>(
+    verb: Verb,
+    path: &RelPath,
+    spend: impl FnOnce(Permit<'_>) -> R,
+) -> R {
+    let action = Action::on_tree(verb, dir_id(), path.clone(), Digest::NONE).unwrap();
     with_permits(Tool::Directory, vec![action], |mut permits| {
         spend(permits.pop().unwrap())
     })
