@@ -13,7 +13,7 @@ pub mod servers;
 pub mod settings;
 pub mod talk;
 
-use std::{fmt, io, path::Path, path::PathBuf, time::Duration};
+use std::{borrow::Cow, fmt, io, path::Path, path::PathBuf, time::Duration};
 
 use hermitcrab_core::{
     approval::{Asking, Stance},
@@ -179,7 +179,17 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
 }
 
 /// On one line.
-fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> Cow<'_, str> {
+    // Most complaints are on one already: letters, digits, signs, and single spaces between.
+    let mut before = b' ';
+    let is_one_already = text.bytes().all(|byte| {
+        let goes_on = matches!(byte, b'!'..=b'~') || (byte == b' ' && before != b' ');
+        before = byte;
+        goes_on
+    });
+    if is_one_already && before != b' ' {
+        return Cow::Borrowed(text);
+    }
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -187,7 +197,7 @@ fn one_line(text: &str) -> String {
         }
         line.push_str(word);
     }
-    line
+    Cow::Owned(line)
 }
 
 /// The line of a place in a text, from 1.
@@ -453,6 +463,19 @@ mod tests {
             error.to_string(),
             "`config.toml` is not a configuration: the mode `ask me` is not approve_all, prompt or reject_all"
         );
+        for (text, expected) in [
+            ("", ""),
+            ("two words", "two words"),
+            (" around ", "around"),
+            ("two  spaces", "two spaces"),
+            (
+                "a\ttab and\u{2003}one of the wide ones",
+                "a tab and one of the wide ones",
+            ),
+            ("ü stays", "ü stays"),
+        ] {
+            assert_eq!(super::one_line(text), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Ledger {
         if self.state == State::Failed {
             return Err(LedgerError::Stopped(self.path.clone()));
         }
-        let mut lines = String::new();
+        let mut lines = Vec::new();
         let mut starts = Vec::new();
         for record in records {
             if let Some(session) = read::session_opened(record) {
@@ -205,10 +205,10 @@ impl Ledger {
                     offset: self.bytes.saturating_add(lines.len() as u64),
                 });
             }
-            lines.push_str(&wire::line(record));
-            lines.push('\n');
+            wire::put_line(record, &mut lines);
+            lines.push(b'\n');
         }
-        if let Err(error) = self.write(lines.as_bytes(), waits) {
+        if let Err(error) = self.write(&lines, waits) {
             self.state = State::Failed;
             // Half a record would have to be explained. Whether this works does
             // not matter: if the disk does not even do this, the next start does.

@@ -44,7 +44,7 @@ impl Edit {
         };
         parse(&path, &text)?;
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
-            ConfigError::Form(path.clone(), super::one_line(error.message()))
+            ConfigError::Form(path.clone(), super::one_line(error.message()).into_owned())
         })?;
         let mut edit = Self {
             path,
