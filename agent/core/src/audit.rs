@@ -479,8 +479,10 @@ impl fmt::Display for Line<'_> {
 impl Line<'_> {
     fn list<T: fmt::Display>(&self, f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
         for (place, item) in items.iter().take(ITEMS_PER_RECORD_MAX).enumerate() {
-            let separator = if place == 0 { "" } else { ", " };
-            write!(f, "{separator}{item}")?;
+            if place > 0 {
+                f.write_str(", ")?;
+            }
+            item.fmt(f)?;
         }
         let more = items.len().saturating_sub(ITEMS_PER_RECORD_MAX);
         if more > 0 {

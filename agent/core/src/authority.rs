@@ -183,17 +183,28 @@ impl Authority {
         let mut all: Vec<Cap> = caps.into_iter().collect();
         all.sort_unstable();
         all.dedup();
-        let kept: Vec<Cap> = all
+        // Redundant ones are seldom, and only they are moved: none is copied.
+        let redundant: Vec<usize> = all
             .iter()
-            .filter(|cap| {
-                fault::is(Fault::RedundantCapsStay) || !is_covered(&all, cap, Itself::Ignored)
+            .enumerate()
+            .filter(|(_, cap)| {
+                !fault::is(Fault::RedundantCapsStay) && is_covered(&all, cap, Itself::Ignored)
             })
-            .cloned()
+            .map(|(place, _)| place)
             .collect();
-        if kept.len() > CAPS_PER_AUTHORITY_MAX {
+        if !redundant.is_empty() {
+            let mut drop_next = redundant.into_iter().peekable();
+            let mut place = 0_usize;
+            all.retain(|_| {
+                let is_redundant = drop_next.next_if_eq(&place).is_some();
+                place += 1;
+                !is_redundant
+            });
+        }
+        if all.len() > CAPS_PER_AUTHORITY_MAX {
             return Err(AuthorityError::TooMany);
         }
-        Ok(Authority { caps: kept })
+        Ok(Authority { caps: all })
     }
 
     /// The authority of a single cap.
@@ -273,14 +284,14 @@ fn is_covered(caps: &[Cap], cap: &Cap, itself: Itself) -> bool {
     if caps.len() <= SCANNED_CAPS_MAX {
         return caps
             .iter()
-            .any(|held| (itself == Itself::Counted || held != cap) && held.covers(cap));
+            .any(|held| held.covers(cap) && (itself == Itself::Counted || held != cap));
     }
     let found = |wanted: &Cap| caps.binary_search(wanted).is_ok();
     if itself == Itself::Counted && found(cap) {
         return true;
     }
     let Object::Dir { dir, below, extent } = &cap.object else {
-        return caps.iter().any(|held| held != cap && held.covers(cap));
+        return caps.iter().any(|held| held.covers(cap) && held != cap);
     };
     // Beside itself only trees cover it: the one it is the root of, and those above.
     let mut root: Option<RelPath> = match extent {

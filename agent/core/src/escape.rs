@@ -41,6 +41,13 @@ pub(crate) fn bounded(value: impl fmt::Display) -> String {
     struct Bounded(String);
     impl fmt::Write for Bounded {
         fn write_str(&mut self, text: &str) -> fmt::Result {
+            // Nearly every piece is its own printable form, and is kept whole.
+            let is_plain = |byte: u8| matches!(byte, b' '..=b'~');
+            let room = TEXT_BYTES_MAX.saturating_sub(self.0.len());
+            if text.len() <= room && text.bytes().all(is_plain) {
+                self.0.push_str(text);
+                return Ok(());
+            }
             for character in text.chars() {
                 if self.0.len() >= TEXT_BYTES_MAX {
                     return Ok(());

@@ -118,7 +118,13 @@ impl RelPath {
                 b"" => {}
                 b"." if !fault::is(Fault::PathKeepsDots) => {}
                 b".." if !fault::is(Fault::DirCapAllowsDotDot) => return Err(PathError::Escapes),
-                name => path.push(name)?,
+                name => {
+                    // In one piece, and no more than a path may have.
+                    if path.is_root() {
+                        path.bytes.reserve_exact(bytes.len().min(PATH_BYTES_MAX));
+                    }
+                    path.push(name)?;
+                }
             }
         }
         // Checked on what was given, too: the kernel counts those bytes.

@@ -14,7 +14,7 @@ pub struct HostLinks;
 
 impl Links for HostLinks {
     fn look(&self, path: &ScopePath) -> LinkFact {
-        match std::fs::read_link(path.to_string()) {
+        match std::fs::read_link(path.as_str()) {
             Ok(target) => target
                 .into_os_string()
                 .into_string()

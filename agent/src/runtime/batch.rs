@@ -51,7 +51,7 @@ impl Runtime {
         let tool = Tool::offered(tool).ok_or(ScopeError::LinkUnknown)?;
         let (mut questions, mut changes) = (Vec::new(), ChangeSummary::default());
         let found = self.with_hands((by, tool), &mut questions, &mut changes, |hands| {
-            Ok(followed(hands, PathBuf::from(asked.to_string())))
+            Ok(followed(hands, PathBuf::from(asked.as_str())))
         });
         let found = found.map_err(|_| ScopeError::LinkUnknown)??;
         ScopePath::lexical(found.to_str().ok_or(ScopeError::LinkUnknown)?)

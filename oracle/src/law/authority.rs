@@ -113,7 +113,9 @@ fn authority(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Authority
 /// Any cap over few names.
 pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap> {
     let verb = *bytes.choose(&Verb::ALL).ok()?;
-    let name = Name::parse(bytes.choose(NAMES).ok()?).ok()?;
+    // Chosen in any case, so that the bytes after it mean the same for every verb.
+    let chosen = *bytes.choose(NAMES).ok()?;
+    let name = || Name::parse(chosen).ok();
     let object = match verb.object_kind() {
         ObjectKind::Dir => Object::Dir {
             dir: *bytes.choose(&dirs).ok()?,
@@ -122,25 +124,28 @@ pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap>
         },
         ObjectKind::Program => Object::Program(match bytes.int_in_range(0..=2_u8).ok()? {
             0 => Program::AnyInView,
-            1 => Program::InView(name),
-            _ => Program::OnHost(name),
+            1 => Program::InView(name()?),
+            _ => Program::OnHost(name()?),
         }),
         ObjectKind::Host => Object::Host(Host {
             name: if bytes.ratio(1, 2).ok()? {
-                HostPattern::Exact(name)
+                HostPattern::Exact(name()?)
             } else {
-                HostPattern::Subdomains(name)
+                HostPattern::Subdomains(name()?)
             },
             port: *bytes
                 .choose(&[Port::Any, Port::Only(80), Port::Only(443)])
                 .ok()?,
         }),
-        ObjectKind::Secret => Object::Secret(name),
-        ObjectKind::Model => Object::Model(name),
+        ObjectKind::Secret => Object::Secret(name()?),
+        ObjectKind::Model => Object::Model(name()?),
         ObjectKind::Session => Object::Session,
         ObjectKind::Extension => Object::Extension(Extension {
             name: ExtensionName::parse("x.acme.deploy").ok()?,
-            on: bytes.ratio(1, 2).ok()?.then_some(name),
+            on: match bytes.ratio(1, 2).ok()? {
+                true => Some(name()?),
+                false => None,
+            },
         }),
     };
     Cap::new(verb, object).ok()
@@ -148,6 +153,9 @@ pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap>
 
 /// A path of few names.
 pub(super) fn rel_path(bytes: &mut Unstructured<'_>) -> Option<RelPath> {
-    let text = text(bytes, &["a/", "b/", "ab/", ".git/"], 3);
-    RelPath::parse_dir(format!("./{text}").as_bytes()).ok()
+    let names = text(bytes, &["a/", "b/", "ab/", ".git/"], 3);
+    match names.as_str() {
+        "" => Some(RelPath::root()),
+        names => RelPath::parse_dir(names.as_bytes()).ok(),
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arbitrary::Unstructured;
 use hermitcrab_core::batch::{
-    Footprint, Lane, LinkFact, Links, ScopePath, Standing, canonical, overlap, plan,
+    Footprint, Lane, LinkFact, Links, ScopePath, Standing, canonical, plan,
 };
 
 use super::{Verdict, ensure, text};
@@ -37,7 +37,7 @@ pub fn check(bytes: &[u8]) -> Verdict {
                 let target = text(&mut bytes, PATH_PIECES, 4);
                 // Nobody asks for a link by another name than its canonical one.
                 let path = ScopePath::lexical(&name).ok()?;
-                (path.to_string() == name).then_some((path, target))
+                (path.as_str() == name).then_some((path, target))
             })
             .collect(),
     );
@@ -68,17 +68,18 @@ pub fn check(bytes: &[u8]) -> Verdict {
 
 /// A scope path is its own lexical reading, and has no name that moves.
 pub(super) fn scope_path(path: &ScopePath) -> Verdict {
-    let again = ScopePath::lexical(&path.to_string());
+    let again = ScopePath::lexical(path.as_str());
     ensure(again.as_ref() == Ok(path), || {
         format!("a path reads as another: {path} {again:?}")
     })?;
-    let names = path.parts().get(1..).unwrap_or_default();
-    ensure(
-        names
-            .iter()
-            .all(|name| !matches!(name.as_str(), "" | "." | "..") && !name.contains('/')),
-        || format!("a path has a name that moves: {path}"),
-    )
+    // Not by its own `names`: what is between slashes is what others will read.
+    let stays = match path.as_str() {
+        "/" => true,
+        text => text
+            .strip_prefix('/')
+            .is_some_and(|names| !names.split('/').any(|name| matches!(name, "" | "." | ".."))),
+    };
+    ensure(stays, || format!("a path has a name that moves: {path}"))
 }
 
 fn segments(batch: &[Footprint]) -> Verdict {
@@ -111,7 +112,7 @@ fn apart(calls: &[Footprint]) -> Verdict {
             Footprint::Barrier => return Err("a barrier runs beside others".to_owned()),
             Footprint::Independent => {}
             Footprint::Path(path) => {
-                if let Some(other) = paths.iter().find(|p| overlap(p.parts(), path.parts())) {
+                if let Some(other) = paths.iter().find(|held| is_on_the_way(held, path)) {
                     return Err(format!(
                         "calls on the same file run beside each other: {path} {other}"
                     ));
@@ -121,4 +122,11 @@ fn apart(calls: &[Footprint]) -> Verdict {
         }
     }
     Ok(())
+}
+
+/// Whether the names of one begin with all names of the other, told by these alone.
+fn is_on_the_way(one: &ScopePath, other: &ScopePath) -> bool {
+    one.names()
+        .zip(other.names())
+        .all(|(one, other)| one == other)
 }

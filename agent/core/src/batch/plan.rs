@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::footprint::Footprint;
-use super::scope::{ScopePath, overlap};
+use super::scope::ScopePath;
 use crate::fault::{self, Fault};
 
 /// How the calls of a segment run.
@@ -52,10 +52,7 @@ pub fn plan(batch: &[Footprint]) -> Vec<Segment> {
             Footprint::Barrier | Footprint::Independent => run.calls += 1,
             Footprint::Path(path) => {
                 // The earlier call must be finished first: a new run begins.
-                if run
-                    .paths
-                    .iter()
-                    .any(|held| overlap(held.parts(), path.parts()))
+                if run.paths.iter().any(|held| held.overlaps(path))
                     && !fault::is(Fault::OverlapRunsTogether)
                 {
                     run.close(&mut segments);

@@ -7,6 +7,7 @@
 //! A scope path is for comparing, never for opening: between planning and
 //! running the tree may change, and the directory capability decides anew.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,8 +20,10 @@ pub const LINK_HOPS_MAX: usize = 40;
 /// An absolute path without `.`, `..`, repeated slashes or links.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopePath {
-    // INVARIANT: the first part is "/", no later part is empty, ".", ".." or has a slash.
-    parts: Vec<String>,
+    // INVARIANT: a slash before each name, none empty, `.`, `..` or with a slash in it; only the
+    // root, which has no name, ends in a slash. In one piece: a batch holds many, and compares
+    // each with each.
+    text: String,
 }
 
 impl ScopePath {
@@ -28,8 +31,15 @@ impl ScopePath {
     #[must_use]
     pub fn root() -> Self {
         Self {
-            parts: alloc::vec!["/".to_string()],
+            text: String::from("/"),
         }
+    }
+
+    /// The root directory, with room for this many bytes of names.
+    fn root_with_room(bytes: usize) -> Self {
+        let mut text = String::with_capacity(bytes.saturating_add(1));
+        text.push('/');
+        Self { text }
     }
 
     /// Reads an absolute path, by its text alone: `..` removes the name before
@@ -42,47 +52,69 @@ impl ScopePath {
             return Err(ScopeError::RelativeBase);
         }
         check_text(text)?;
-        let mut path = Self::root();
+        let mut path = Self::root_with_room(text.len());
         for part in text.split('/') {
             path.step(part);
         }
         Ok(path)
     }
 
-    /// The parts: `/` first, then one name each.
+    /// The names on the way from the root; none for the root.
+    pub fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.text.split('/').filter(|name| !name.is_empty())
+    }
+
+    /// The path as text.
     #[must_use]
-    pub fn parts(&self) -> &[String] {
-        &self.parts
+    pub fn as_str(&self) -> &str {
+        &self.text
     }
 
     /// Whether `self` is `root` or lies below it.
     #[must_use]
     pub fn is_within(&self, root: &Self) -> bool {
-        self.parts.starts_with(&root.parts)
+        match self.text.strip_prefix(&root.text) {
+            // Only the root ends in a slash.
+            Some(rest) => rest.is_empty() || rest.starts_with('/') || root.is_root(),
+            None => false,
+        }
+    }
+
+    /// Whether both are the same place, or one lies below the other.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.is_within(other) || other.is_within(self)
+    }
+
+    fn is_root(&self) -> bool {
+        self.text.len() == 1
     }
 
     fn step(&mut self, part: &str) {
         match part {
             "" | "." => {}
-            ".." => {
-                if self.parts.len() > 1 {
-                    self.parts.pop();
-                }
-            }
-            name => self.parts.push(name.to_string()),
+            ".." => self.up(),
+            name => self.push(name),
         }
+    }
+
+    fn push(&mut self, name: &str) {
+        if !self.is_root() {
+            self.text.push('/');
+        }
+        self.text.push_str(name);
+    }
+
+    /// The directory it lies in; the root lies in itself.
+    fn up(&mut self) {
+        let kept = self.text.rfind('/').unwrap_or(0).max(1);
+        self.text.truncate(kept);
     }
 }
 
 impl fmt::Display for ScopePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.parts.get(1..).unwrap_or_default();
-        if names.is_empty() {
-            return formatter.write_str("/");
-        }
-        names
-            .iter()
-            .try_for_each(|name| write!(formatter, "/{name}"))
+        formatter.write_str(&self.text)
     }
 }
 
@@ -202,16 +234,24 @@ fn start<'a>(raw: &'a str, standing: Standing<'_>) -> Result<(ScopePath, &'a str
 
 /// Follows the links on the way from the root to `asked` and on along `rest`.
 fn follow(asked: &ScopePath, rest: &str, links: &dyn Links) -> Result<ScopePath, ScopeError> {
-    let mut pending: Vec<String> = rest.split('/').rev().map(ToString::to_string).collect();
-    pending.extend(asked.parts.iter().skip(1).rev().cloned());
-    let mut reached = ScopePath::root();
+    // What is still to be walked: the text of each link that was met, the last on top.
+    let mut pending: Vec<Pending<'_>> = Vec::new();
+    if !rest.is_empty() {
+        pending.push(Pending::new(Cow::Borrowed(rest)));
+    }
+    pending.push(Pending::new(Cow::Borrowed(asked.as_str())));
+    let mut reached = ScopePath::root_with_room(asked.text.len().saturating_add(rest.len()));
     let mut hops = 0_usize;
-    while let Some(part) = pending.pop() {
-        if matches!(part.as_str(), "" | "." | "..") {
-            reached.step(&part);
+    while let Some(text) = pending.last_mut() {
+        let Some(part) = text.next() else {
+            pending.pop();
+            continue;
+        };
+        if matches!(part, "" | "." | "..") {
+            reached.step(part);
             continue; // no new name to look at
         }
-        reached.parts.push(part);
+        reached.push(part);
         match links.look(&reached) {
             LinkFact::NotALink => {}
             LinkFact::Unknown => return Err(ScopeError::LinkUnknown),
@@ -222,15 +262,36 @@ fn follow(asked: &ScopePath, rest: &str, links: &dyn Links) -> Result<ScopePath,
                 }
                 check_text(&target)?;
                 if target.starts_with('/') {
-                    reached = ScopePath::root();
+                    reached = ScopePath::root_with_room(target.len());
                 } else {
-                    reached.parts.pop();
+                    reached.up();
                 }
-                pending.extend(target.split('/').rev().map(ToString::to_string));
+                pending.push(Pending::new(Cow::Owned(target)));
             }
         }
     }
     Ok(reached)
+}
+
+/// A text of names, and how far it is walked.
+struct Pending<'a> {
+    text: Cow<'a, str>,
+    at: usize,
+}
+
+impl<'a> Pending<'a> {
+    const fn new(text: Cow<'a, str>) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// What stands before the next slash; `None` at the end.
+    fn next(&mut self) -> Option<&str> {
+        let rest = self.text.get(self.at..)?;
+        let part = rest.split('/').next().unwrap_or(rest);
+        // Behind the slash, or, at the end of the text, where nothing is any more.
+        self.at += part.len() + 1;
+        Some(part)
+    }
 }
 
 /// The parts of any path text, relative or absolute, as written: empty and `.`
@@ -401,6 +462,11 @@ mod tests {
                 expected,
                 "{right:?} {left:?}"
             );
+            let paths = (ScopePath::lexical(left), ScopePath::lexical(right));
+            if let (Ok(left), Ok(right)) = paths {
+                assert_eq!(left.overlaps(&right), expected, "{left} {right}");
+                assert_eq!(right.overlaps(&left), expected, "{right} {left}");
+            }
         }
     }
 
@@ -417,10 +483,12 @@ mod tests {
         #[test]
         fn a_scope_never_keeps_dots_or_empty_names(raw in "(/|\\.\\.|\\.|[a-c])*") {
             let path = ScopePath::lexical(&format!("/{raw}")).unwrap();
-            prop_assert_eq!(path.parts().first().map(String::as_str), Some("/"));
-            for part in path.parts().iter().skip(1) {
-                prop_assert!(!part.is_empty() && part != "." && part != ".." && !part.contains('/'));
+            prop_assert!(path.as_str().starts_with('/'));
+            for part in path.as_str().split('/').skip(1) {
+                prop_assert!(!matches!(part, "" | "." | "..") || path == ScopePath::root());
             }
+            prop_assert_eq!(path.names().fold(String::new(), |all, name| all + "/" + name),
+                path.as_str().trim_end_matches('/'));
         }
     }
 }

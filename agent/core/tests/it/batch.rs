@@ -33,7 +33,7 @@ struct Chain;
 
 impl Links for Chain {
     fn look(&self, path: &ScopePath) -> LinkFact {
-        let Some(name) = path.parts().last() else {
+        let Some(name) = path.names().next_back() else {
             return LinkFact::NotALink;
         };
         match name.strip_prefix('l').map(str::parse::<usize>) {

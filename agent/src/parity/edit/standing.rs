@@ -158,7 +158,7 @@ enum There {
 
 impl There {
     fn look(place: &ScopePath) -> Self {
-        match fs::symlink_metadata(place.to_string()) {
+        match fs::symlink_metadata(place.as_str()) {
             Ok(found) if found.is_file() => Self::File,
             Ok(_) => Self::NotAFile,
             Err(_) => Self::Nothing,
