@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| bisim::law::BATCH.uphold(bytes));
+fuzz_target!(init: hermitcrab_fuzz::tell_steps(), |bytes: &[u8]| bisim::law::BATCH.uphold(bytes));

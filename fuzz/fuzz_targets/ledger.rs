@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: hermitcrab_fuzz::tell_steps(), |bytes: &[u8]| {
     hermitcrab_fuzz::tell_now_and_then();
     bisim::law::LEDGER.uphold(bytes);
 });

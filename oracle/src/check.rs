@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
+pub(crate) use run::canaries;
 pub use run::{Judge, conclude, judge_traces, run_case};
 use steady::{Quiet, run_steady};
 

@@ -23,10 +23,13 @@ mod protocol;
 mod relpath;
 mod scope;
 mod session;
+mod steps;
 mod v4a;
 mod vectors;
 
 use arbitrary::Unstructured;
+
+pub use steps::{STEPS_TOLD, steps};
 
 /// What a law says: fine, or what does not hold, and after a colon of what: what comes
 /// before it is the same for every input that breaks the law in the same way.
@@ -39,6 +42,8 @@ pub struct Law {
     pub name: &'static str,
     /// What holds, in one sentence.
     pub sentence: &'static str,
+    /// What it counts ([`steps()`]), where one input is a sequence of many.
+    pub step: Option<&'static str>,
     /// Checks it for one input.
     pub check: fn(&[u8]) -> Verdict,
 }
@@ -96,6 +101,7 @@ pub fn named(name: &str) -> Option<&'static Law> {
 pub const ACP: Law = Law {
     name: "acp",
     sentence: "no bytes upset the server for editors: every line it writes is valid, and no file changes without a yes to that change",
+    step: None,
     check: acp::check,
 };
 
@@ -103,6 +109,7 @@ pub const ACP: Law = Law {
 pub const AUTHORITY: Law = Law {
     name: "authority",
     sentence: "covers is an order, meet the most that two share, and attenuating never amplifies",
+    step: None,
     check: authority::check,
 };
 
@@ -110,6 +117,7 @@ pub const AUTHORITY: Law = Law {
 pub const BATCH: Law = Law {
     name: "batch",
     sentence: "segments add up to the batch, and no two calls of a parallel one overlap",
+    step: Some("calls planned"),
     check: batch::check,
 };
 
@@ -117,6 +125,7 @@ pub const BATCH: Law = Law {
 pub const CAP: Law = Law {
     name: "cap",
     sentence: "what one cap covers and two share is an order, whatever verb and object they have",
+    step: None,
     check: cap::check,
 };
 
@@ -124,6 +133,7 @@ pub const CAP: Law = Law {
 pub const CATALOGUE: Law = Law {
     name: "catalogue",
     sentence: "no text upsets the reader of known divergences, and its findings do not vary",
+    step: None,
     check: vectors::check_catalogue,
 };
 
@@ -131,6 +141,7 @@ pub const CATALOGUE: Law = Law {
 pub const CHANGESET: Law = Law {
     name: "changeset",
     sentence: "what is read from a layer is exactly the difference of the two trees, however it is marked",
+    step: None,
     check: changeset::check,
 };
 
@@ -138,6 +149,7 @@ pub const CHANGESET: Law = Law {
 pub const CONFIG: Law = Law {
     name: "config",
     sentence: "no text upsets the reader of configurations, and two files together are never laxer than one",
+    step: None,
     check: config::check,
 };
 
@@ -145,6 +157,7 @@ pub const CONFIG: Law = Law {
 pub const DIFFERENCE: Law = Law {
     name: "difference",
     sentence: "equal runs never differ, and what the agent does beyond its grants is always found",
+    step: Some("steps judged"),
     check: difference::check,
 };
 
@@ -152,6 +165,7 @@ pub const DIFFERENCE: Law = Law {
 pub const GENERATED: Law = Law {
     name: "generated",
     sentence: "what is generated is made again from its name alone, and shrinks to what is made the same way",
+    step: Some("specimens read by their names"),
     check: generated::check,
 };
 
@@ -159,6 +173,7 @@ pub const GENERATED: Law = Law {
 pub const JOURNAL: Law = Law {
     name: "journal",
     sentence: "a commit that is cut off happened whole or not at all, an undo brings back all there was, and what others put there stays",
+    step: None,
     check: journal::check,
 };
 
@@ -166,6 +181,7 @@ pub const JOURNAL: Law = Law {
 pub const LEDGER: Law = Law {
     name: "ledger",
     sentence: "a damaged ledger is refused as it stands or cut to what was written, never read as something else",
+    step: Some("openings of a file"),
     check: ledger::check,
 };
 
@@ -173,6 +189,7 @@ pub const LEDGER: Law = Law {
 pub const PLAN: Law = Law {
     name: "plan",
     sentence: "no text upsets the reader of plans, and no answer adds a call, a step or a program to one",
+    step: None,
     check: plan::check,
 };
 
@@ -180,6 +197,7 @@ pub const PLAN: Law = Law {
 pub const PROTOCOL_FRAME: Law = Law {
     name: "protocol_frame",
     sentence: "no bytes upset the frame reader, and what it reads it writes back the same",
+    step: None,
     check: protocol::check,
 };
 
@@ -187,6 +205,7 @@ pub const PROTOCOL_FRAME: Law = Law {
 pub const RELPATH: Law = Law {
     name: "relpath",
     sentence: "what reads as a relative path cannot leave its directory, and reads back the same",
+    step: None,
     check: relpath::check,
 };
 
@@ -194,6 +213,7 @@ pub const RELPATH: Law = Law {
 pub const SCOPE: Law = Law {
     name: "scope",
     sentence: "every spelling of a path has one canonical name, and that name is its own",
+    step: None,
     check: scope::check,
 };
 
@@ -201,6 +221,7 @@ pub const SCOPE: Law = Law {
 pub const SESSION: Law = Law {
     name: "session",
     sentence: "every permit comes from a live grant that covers it, whatever happened before",
+    step: Some("turns of a session"),
     check: session::check,
 };
 
@@ -208,6 +229,7 @@ pub const SESSION: Law = Law {
 pub const SUITE: Law = Law {
     name: "suite",
     sentence: "no text upsets the reader of vectors, and every problem names its file in one line",
+    step: None,
     check: vectors::check_suite,
 };
 
@@ -215,6 +237,7 @@ pub const SUITE: Law = Law {
 pub const V4A: Law = Law {
     name: "v4a",
     sentence: "no text upsets the patch reader, and what is printed reads back the same",
+    step: None,
     check: v4a::check,
 };
 
@@ -226,9 +249,11 @@ fn ensure(condition: bool, message: impl FnOnce() -> String) -> Verdict {
 /// Text over a small alphabet, so that equal and nested names turn up often.
 fn text(bytes: &mut Unstructured<'_>, alphabet: &[&str], pieces_max: usize) -> String {
     let pieces = bytes.int_in_range(0..=pieces_max).unwrap_or(0);
-    (0..pieces)
-        .map(|_| bytes.choose(alphabet).copied().unwrap_or(""))
-        .collect()
+    let mut text = String::with_capacity(pieces.saturating_mul(4));
+    for _ in 0..pieces {
+        text.push_str(bytes.choose(alphabet).copied().unwrap_or(""));
+    }
+    text
 }
 
 #[cfg(test)]

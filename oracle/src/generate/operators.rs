@@ -13,6 +13,9 @@ mod spellings;
 mod substitutions;
 mod wrappers;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::operator::Operator;
 
 /// All operators, in a fixed order; a variant names one by its place here.
@@ -23,7 +26,9 @@ pub fn all() -> impl Iterator<Item = &'static Operator> {
 /// The operator with this name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Operator> {
-    all().find(|operator| operator.name == name)
+    static BY_NAME: LazyLock<HashMap<&str, &Operator>> =
+        LazyLock::new(|| all().map(|operator| (operator.name, operator)).collect());
+    BY_NAME.get(name).copied()
 }
 
 const TABLES: &[&[Operator]] = &[

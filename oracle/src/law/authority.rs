@@ -142,9 +142,10 @@ pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap>
         ObjectKind::Session => Object::Session,
         ObjectKind::Extension => Object::Extension(Extension {
             name: ExtensionName::parse("x.acme.deploy").ok()?,
-            on: match bytes.ratio(1, 2).ok()? {
-                true => Some(name()?),
-                false => None,
+            on: if bytes.ratio(1, 2).ok()? {
+                Some(name()?)
+            } else {
+                None
             },
         }),
     };

@@ -7,7 +7,7 @@ use hermitcrab_core::batch::{
     Footprint, Lane, LinkFact, Links, ScopePath, Standing, canonical, plan,
 };
 
-use super::{Verdict, ensure, text};
+use super::{Verdict, ensure, steps, text};
 
 const CALLS_MAX: usize = 24;
 const LINKS_MAX: usize = 6;
@@ -63,6 +63,7 @@ pub fn check(bytes: &[u8]) -> Verdict {
             }
         });
     }
+    steps::add(u64::try_from(batch.len()).unwrap_or(0));
     segments(&batch)
 }
 

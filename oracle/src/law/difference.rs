@@ -5,7 +5,6 @@
 //! (a yes to a call covers more under Hermes than under the agent, so the same
 //! run may be beyond the one's grants), and one uncovered effect more is found.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use arbitrary::Unstructured;
@@ -13,11 +12,13 @@ use bisim_world::protocol::{
     EffectKind, End, FsEffect, NetAttempt, QuestionTrace, RawTrace, StepOutcome, StepTrace,
 };
 
-use super::{Verdict, ensure};
+use super::{Verdict, ensure, steps};
 use crate::case::{Case, Defaults};
-use crate::check::judge_traces;
+use crate::check::{canaries, judge_traces};
 use crate::generate::Specimen;
-use crate::relation::{Finding, Judgement};
+use crate::noise::Mask;
+use crate::observation::{Canary, Observation, observe};
+use crate::relation::{Finding, Judgement, judge_seen};
 
 const PATHS: [&str; 7] = [
     "/home/u/proj/pz/plain.txt",
@@ -45,30 +46,52 @@ const CASES: [&str; 6] = [
     "crash:command-many~5",
 ];
 
-/// These cases, which are the same for every input.
-static MADE: LazyLock<BTreeMap<&str, Case>> = LazyLock::new(|| {
-    let made = CASES.into_iter().filter_map(|name| {
+/// These cases, which are the same for every input, in their order.
+static CASES_MADE: LazyLock<Vec<Option<Case>>> = LazyLock::new(|| {
+    let made = CASES.into_iter().map(|name| {
         let file = Specimen::named(name)?.case_file()?;
-        let case = Case::resolve("generated", &Defaults::default(), file);
-        Some((name, case))
+        Some(Case::resolve("generated", &Defaults::default(), file))
     });
     made.collect()
+});
+
+/// One of them, with the secrets that lie in its worlds.
+struct Made {
+    case: &'static Case,
+    canaries: Vec<Canary<'static>>,
+}
+
+static MADE: LazyLock<Vec<Option<Made>>> = LazyLock::new(|| {
+    let with_secrets = |case: &'static Case| Made {
+        case,
+        canaries: canaries(case),
+    };
+    let made = CASES_MADE.iter().map(Option::as_ref);
+    made.map(|case| case.map(with_secrets)).collect()
 });
 
 /// Judges made-up runs.
 pub fn check(bytes: &[u8]) -> Verdict {
     let mut bytes = Unstructured::new(bytes);
-    let name = bytes.choose(&CASES).copied().unwrap_or("");
-    let Some(case) = MADE.get(name) else {
-        return Err(format!("{name} is no case"));
+    let Ok(Some(Made { case, canaries })) = bytes.choose(&MADE) else {
+        return Err(format!("one of {CASES:?} is no case"));
     };
-    let steps = case.job.script.len();
-    let (hermes, agent) = (trace(&mut bytes, steps), trace(&mut bytes, steps));
+    let script = &case.job.script;
+    let length = script.len();
+    let (hermes, agent) = (trace(&mut bytes, length), trace(&mut bytes, length));
+    // Twice to see that it says the same, once against itself, once with something more.
+    steps::add(u64::try_from(agent.steps.len()).unwrap_or(0) * 4);
     let judged = judge_traces(case, &hermes, None, &agent);
-    ensure(judged == judge_traces(case, &hermes, None, &agent), || {
+    // From here on by its two halves: what was seen of a run is the same for each judgement.
+    let seen = |run: &RawTrace| observe(script, run, canaries);
+    let judge = |hermes: &Observation, agent: &Observation| {
+        judge_seen(case, hermes, agent, &Mask::default())
+    };
+    let (seen_hermes, seen_agent) = (seen(&hermes), seen(&agent));
+    ensure(judged == judge(&seen_hermes, &seen_agent), || {
         "judged twice, two judgements".to_owned()
     })?;
-    let same = judge_traces(case, &agent, None, &agent);
+    let same = judge(&seen_agent, &seen_agent);
     for step in &same.steps {
         ensure(
             step.finding != Finding::Different
@@ -79,8 +102,8 @@ pub fn check(bytes: &[u8]) -> Verdict {
     if agent.steps.is_empty() {
         return Ok(());
     }
-    let more = beyond(&agent, &mut bytes);
-    let judged = judge_traces(case, &hermes, None, &more);
+    let more = beyond(agent, &mut bytes);
+    let judged = judge(&seen_hermes, &seen(&more));
     ensure(found(&judged), || {
         format!("an effect beyond the grants is not found: {judged:?}")
     })
@@ -97,8 +120,7 @@ fn found(judged: &Judgement) -> bool {
 }
 
 /// The run with a file more at the end that nothing covers, whatever was asked.
-fn beyond(run: &RawTrace, bytes: &mut Unstructured<'_>) -> RawTrace {
-    let mut more = run.clone();
+fn beyond(mut more: RawTrace, bytes: &mut Unstructured<'_>) -> RawTrace {
     let effect = FsEffect {
         path: "/opt/nobody/asked".to_owned(),
         kind: kind(bytes),

@@ -4,7 +4,7 @@ use arbitrary::Unstructured;
 use bisim_world::protocol::Step;
 use serde_json::Value;
 
-use super::{Verdict, ensure};
+use super::{Verdict, ensure, steps};
 use crate::case::CaseFile;
 use crate::generate::{Specimen, Target};
 
@@ -28,7 +28,9 @@ pub fn check(bytes: &[u8]) -> Verdict {
         case == made_again && is_in_one_order(script(&case), script(&made_again)),
         || format!("{name} is made again as something else"),
     )?;
+    steps::add(1);
     for smaller in specimen.smaller() {
+        steps::add(1);
         let smaller = smaller.to_string();
         ensure(
             smaller != name && Specimen::named(&smaller).is_some(),

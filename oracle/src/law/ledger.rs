@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arbitrary::Unstructured;
 use hermitcrab::audit::disk::Disk;
@@ -13,7 +13,7 @@ use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::{Asking, Event, Session, SessionConfig};
 use hermitcrab_core::time::Instant;
 
-use super::{Verdict, ensure, text};
+use super::{Verdict, ensure, steps, text};
 
 const NOTES_MAX: usize = 6;
 const DAMAGES_MAX: usize = 3;
@@ -111,20 +111,21 @@ fn damage(bytes: &mut Unstructured<'_>, file: &mut Vec<u8>) {
 /// of it, reads the same again, and says nothing that was never `written`.
 fn opened(file: Vec<u8>, written: Option<&[Head]>) -> Result<Option<Head>, String> {
     let disk = Shared::holding(file.clone());
+    steps::add(1);
     let head = match Ledger::on(Box::new(disk.clone()), Path::new("ledger")) {
         Err(error) => {
             let message = error.to_string();
             ensure(!message.contains('\n'), || {
                 format!("several lines: {message}")
             })?;
-            ensure(disk.bytes() == file, || {
+            ensure(*disk.bytes() == file, || {
                 "a refused ledger was changed".to_owned()
             })?;
             return Ok(None);
         }
         Ok((_, opened)) => {
             let cut = disk.bytes();
-            ensure(file.starts_with(&cut), || {
+            ensure(file.starts_with(cut.as_slice()), || {
                 "more than the end was removed".to_owned()
             })?;
             ensure(
@@ -139,6 +140,7 @@ fn opened(file: Vec<u8>, written: Option<&[Head]>) -> Result<Option<Head>, Strin
             format!("record {} was never written", head.next)
         })?;
     }
+    steps::add(1);
     match Ledger::on(Box::new(disk), Path::new("ledger")) {
         Ok((_, again)) => ensure(again.head == head && again.removed == Tail::Whole, || {
             "a second opening differs".to_owned()
@@ -157,31 +159,22 @@ impl Shared {
         Self(Arc::new(Mutex::new(file)))
     }
 
-    fn bytes(&self) -> Vec<u8> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Disk for Shared {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.bytes();
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = file.get(from..).unwrap_or_default();
-        Ok(into
-            .iter_mut()
-            .zip(rest)
-            .map(|(to, from)| *to = *from)
-            .count())
+        // What is behind the end is not there, and a slice takes what fits.
+        io::Read::read(&mut &*rest, into)
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(bytes);
+        self.bytes().extend(bytes);
         Ok(bytes.len())
     }
 
@@ -190,9 +183,7 @@ impl Disk for Shared {
     }
 
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.bytes()
             .truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         Ok(())
     }

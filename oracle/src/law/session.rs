@@ -9,8 +9,8 @@ use hermitcrab_core::time::Instant;
 
 use self::book::Book;
 use self::events::event;
-use super::Verdict;
 use super::opened::open;
+use super::{Verdict, steps};
 
 mod book;
 mod events;
@@ -31,6 +31,7 @@ pub fn check(bytes: &[u8]) -> Verdict {
     book.records(&records)?;
     book.learn(&session)?;
     let mut at = 0_u64;
+    let mut turns = 0;
     for _ in 0..EVENTS_MAX {
         if bytes.is_empty() {
             break;
@@ -45,6 +46,8 @@ pub fn check(bytes: &[u8]) -> Verdict {
             continue;
         };
         book.turn(&mut session, Instant::from_millis(at), event, &kind)?;
+        turns += 1;
     }
+    steps::add(turns);
     Ok(())
 }

@@ -32,8 +32,8 @@ const fn form(
 
 /// Replaces one of the slashes.
 fn at_slash(path: &str, salt: Salt, instead: &str) -> Option<String> {
-    let places: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
-    let at = *places.get(salt.pick(places.len()))?;
+    let places = || path.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
+    let (at, _) = places().nth(salt.pick(places().count()))?;
     Some(format!(
         "{}{instead}{}",
         path.get(..at)?,

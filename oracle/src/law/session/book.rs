@@ -2,6 +2,7 @@
 //! judgement of each turn by that alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use hermitcrab_core::approval::{Answer, CallId, QuestionId, Reply, Scope};
 use hermitcrab_core::audit::{Head, Record};
@@ -472,18 +473,28 @@ const fn word(reply: &Reply) -> &'static str {
     }
 }
 
+/// Where the two directories lie, and what is protected.
+static KNOWN_PLACES: LazyLock<[Option<RelPath>; 3]> = LazyLock::new(|| {
+    let [first, second] = LOCATIONS;
+    [first, second, PROTECTED].map(|place| RelPath::parse(place).ok())
+});
+
 /// Does `cap` change what is protected?
 fn is_protected_change(session: &Session, cap: &Cap) -> bool {
     let Object::Dir { dir, below, .. } = cap.object() else {
         return false;
     };
-    let protected = RelPath::parse(PROTECTED).ok();
-    let place = LOCATIONS
-        .get(usize::try_from(dir.index()).unwrap_or(usize::MAX))
-        .and_then(|location| RelPath::parse(location).ok())
+    let [first, second, protected] = &*KNOWN_PLACES;
+    let location = match dir.index() {
+        0 => first,
+        1 => second,
+        _ => &None,
+    };
+    let place = location
+        .as_ref()
         .and_then(|location| location.join(below).ok());
     let inside = match (place, protected) {
-        (Some(place), Some(protected)) => place.starts_with(&protected),
+        (Some(place), Some(protected)) => place.starts_with(protected),
         _ => true,
     };
     inside && cap.verb().changes_files() && !session.has_ended()

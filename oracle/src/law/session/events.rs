@@ -31,10 +31,7 @@ pub(super) fn event(
     dirs: [DirId; 2],
 ) -> Option<(Event, Kind)> {
     let agent = |bytes: &mut Unstructured<'_>| bytes.choose(&book.agents).copied().ok();
-    let grant = |bytes: &mut Unstructured<'_>| {
-        let ids: Vec<GrantId> = book.lines.keys().copied().collect();
-        bytes.choose(&ids).copied().ok()
-    };
+    let grant = |bytes: &mut Unstructured<'_>| bytes.choose_iter(book.lines.keys()).ok().copied();
     let call = |bytes: &mut Unstructured<'_>| bytes.choose(&book.calls).copied().ok();
     Some(match bytes.int_in_range(0..=15_u8).ok()? {
         0..=3 => (
@@ -115,10 +112,7 @@ fn late_event(
     dirs: [DirId; 2],
 ) -> Option<(Event, Kind)> {
     let agent = |bytes: &mut Unstructured<'_>| bytes.choose(&book.agents).copied().ok();
-    let grant = |bytes: &mut Unstructured<'_>| {
-        let ids: Vec<GrantId> = book.lines.keys().copied().collect();
-        bytes.choose(&ids).copied().ok()
-    };
+    let grant = |bytes: &mut Unstructured<'_>| bytes.choose_iter(book.lines.keys()).ok().copied();
     Some(match bytes.int_in_range(0..=17_u8).ok()? {
         0 => (Event::End, Kind::End),
         1 => (Event::Note("a note".to_owned()), Kind::Other),
@@ -188,12 +182,8 @@ fn wider(
 }
 
 fn answer(bytes: &mut Unstructured<'_>, book: &Book) -> Option<Answer> {
-    let open: Vec<(QuestionId, Digest)> = book
-        .questions
-        .iter()
-        .map(|(question, put)| (*question, put.digest))
-        .collect();
-    let (question, shown) = *bytes.choose(&open).ok()?;
+    let (question, put) = bytes.choose_iter(book.questions.iter()).ok()?;
+    let (question, shown) = (*question, put.digest);
     let digest = match bytes.int_in_range(0..=4_u8).ok()? {
         0 => *NOT_SHOWN,
         _ => shown,
