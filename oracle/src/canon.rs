@@ -7,6 +7,7 @@
 mod complaints;
 mod consent;
 mod conversations;
+mod forks;
 mod index;
 mod listed;
 mod parsers;
@@ -21,6 +22,7 @@ use serde_json::Value;
 pub use self::complaints::without_complaints;
 pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
+pub use self::forks::without_forks;
 pub use self::index::{told, without_index_bytes};
 pub use self::listed::{ended_in_any_order, without_repetitions};
 pub use self::parsers::without_parsers_words;
@@ -39,7 +41,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 23] = [
+pub const RULES: [Rule; 24] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -111,6 +113,10 @@ pub const RULES: [Rule; 23] = [
     Rule {
         name: "own-traceback",
         doc: "where Hermes' terminal fails in its own code it adds which lines of its files it went through; the agent has no such lines. What failed is in the error, which is compared",
+    },
+    Rule {
+        name: "may-not-fork",
+        doc: "where shells say that they may not fork, how often that is heard, how their lines are cut and whether the command's time ran out over their waiting is chance; all else a command says, its code and its effects are compared",
     },
     Rule {
         name: "drawn-file-names",

@@ -191,6 +191,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
             canon::without_parsers_words(tool, &mut one.value);
             canon::without_reasons(tool, &mut one.value);
             canon::without_traceback(tool, &mut one.value);
+            canon::without_forks(tool, &mut one.value);
             canon::without_drawn_names(tool, &mut one.value);
             siblings.numbered(tool, &mut one.value);
             names.numbered(tool, &mut one.value);

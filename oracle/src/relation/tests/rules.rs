@@ -300,6 +300,22 @@ fn pairs(rule: &str) -> Pairs {
                 ],
             )
         }
+        // What is heard of a shell without room is no difference; what another program says is.
+        "may-not-fork" => {
+            let waits = "bash: fork: retry: Resource temporarily unavailable";
+            let result = |output: &str, exit_code: i32| json!({"output": output, "exit_code": exit_code, "error": null});
+            said(
+                "terminal",
+                [
+                    result("", 0),
+                    result(&format!("{waits}\n\n[Command timed out after 8s]"), 124),
+                ],
+                [
+                    result(waits, 0),
+                    result(&format!("{waits}\nbash: fork: retry: no"), 0),
+                ],
+            )
+        }
         "job-file" => changed(
             [
                 &[("/home/u/.hermes/cron/jobs.json", "1")],
