@@ -57,7 +57,7 @@ use crate::environment;
 use crate::generate::Target;
 use crate::interrupt::Interrupt;
 use crate::subject::{Processes, Start, Starts};
-use crate::{check, exit};
+use crate::{check, exit, planting};
 
 /// How often a plain line of progress is printed.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -71,6 +71,10 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
             args.target.word()
         );
         return exit::USAGE;
+    }
+    if let Err((code, message)) = planting::possible("fuzz", args.fault.as_deref()) {
+        eprintln!("error: {message}");
+        return code;
     }
     let place = args.report.clone().unwrap_or_else(|| {
         ambient
@@ -237,14 +241,14 @@ fn directory(args: &FuzzArgs) -> String {
         return screen::directory(args.seed);
     }
     match args.target {
-        Target::Commands => format!("fuzz-{:016x}", args.seed),
+        Target::Commands => format!("fuzz-{}", args.seed),
         Target::Paths
         | Target::Sequences
         | Target::Races
         | Target::Crashes
         | Target::Plans
         | Target::BenignTools => {
-            format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
+            format!("fuzz-{}-{}", args.target.word(), args.seed)
         }
     }
 }

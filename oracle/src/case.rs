@@ -227,7 +227,10 @@ pub enum Must {
 
 /// What the agent's world must differ in at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "`effects` is \"none\", \"some\", a list of absolute paths, or {\"at_most\": [paths]}"
+)]
 pub enum ExpectedEffects {
     /// A word.
     Word(EffectWord),

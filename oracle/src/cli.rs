@@ -244,8 +244,9 @@ pub struct FuzzArgs {
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
-    /// A fault to plant in the agent, to see that the campaign finds it.
-    #[arg(long, hide = true, value_name = "NAME")]
+    /// A fault to plant in the agent, to see that the campaign finds it; `selftest --list`
+    /// names them, and the build needs the feature `planted-faults`.
+    #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Where log, findings and summary go; default `target/bisim/fuzz-SEED`.
     #[arg(long, value_name = "DIR")]
@@ -391,7 +392,8 @@ pub struct MigrateArgs {
     /// Pairs of workers; default: two for each processor.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// A fault to plant in the agent, to see that a migration shows it.
+    /// A fault to plant in the agent, to see that a migration shows it; `selftest --list`
+    /// names them, and the build needs the feature `planted-faults`.
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
 }

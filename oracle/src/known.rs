@@ -17,6 +17,10 @@ use crate::case::Case;
 use crate::glob::glob;
 use crate::relation::{Finding, StepJudgement};
 
+mod form;
+
+pub use form::{lint, strangers};
+
 /// The file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -197,66 +201,6 @@ pub fn load(file: &Path) -> Result<Catalogue, String> {
     }
 }
 
-/// What is wrong with a catalogue on its own: form, and dates against today.
-#[must_use]
-pub fn lint(catalogue: &Catalogue, today: &str) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let mut ids = BTreeSet::new();
-    for entry in &catalogue.entries {
-        let mut fault = |kind: &'static str, why: &str| {
-            faults.push(Fault {
-                entry: entry.id.clone(),
-                kind: Cow::Borrowed(kind),
-                why: why.to_owned(),
-            });
-        };
-        if !ids.insert(&entry.id) {
-            fault("malformed", "the id is used twice");
-        }
-        for (name, text) in [
-            ("id", &entry.id),
-            ("justification", &entry.justification),
-            ("owner", &entry.owner),
-        ] {
-            if text.trim().is_empty() {
-                fault("malformed", &format!("`{name}` is empty"));
-            }
-        }
-        if entry.versions.is_empty() || entry.fingerprints.is_empty() {
-            fault(
-                "malformed",
-                "`versions` and `fingerprints` need at least one value",
-            );
-        }
-        if entry.witness.matches.is_empty() || entry.witness.nomatch.is_empty() {
-            fault(
-                "malformed",
-                "`witness` needs at least one case in `match` and one in `nomatch`",
-            );
-        }
-        if !is_date(&entry.opened) || !is_date(&entry.review_by) {
-            fault("malformed", "dates are written YYYY-MM-DD");
-        } else if entry.review_by.as_str() < today {
-            fault(
-                "expired",
-                &format!(
-                    "was to be reviewed by {}; if its reason still holds, set a later `review_by`, otherwise delete it",
-                    entry.review_by
-                ),
-            );
-        }
-    }
-    faults
-}
-
-fn is_date(text: &str) -> bool {
-    text.len() == 10
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
-}
-
 /// Follows a run and finds rot.
 #[derive(Debug, Default)]
 pub struct Usage {
@@ -329,7 +273,13 @@ impl Usage {
             }
             for case in &entry.witness.matches {
                 if self.ran.contains(case) && !explained.contains(case) {
-                    fault("stale", format!("it does not explain its witness `{case}`"));
+                    fault(
+                        "stale",
+                        format!(
+                            "it does not explain its witness `{case}`; `--explain {case}` shows \
+                             what there is to explain"
+                        ),
+                    );
                 }
             }
             for case in &entry.witness.nomatch {

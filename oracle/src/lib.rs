@@ -47,5 +47,6 @@ mod glob;
 pub mod interrupt;
 pub mod lineage;
 pub mod nested_cargo;
+mod planting;
 pub mod processes;
 pub mod progress;

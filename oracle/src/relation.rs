@@ -19,7 +19,8 @@ mod service;
 mod step;
 
 use pair::Pair;
-use step::{judge_step, what};
+use step::judge_step;
+pub use step::what;
 
 /// What the relation is given.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,7 @@ use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::lineage;
 use crate::nested_cargo;
+use crate::planting;
 use crate::result::CaseResult;
 use crate::subject::{Processes, Restarting, Start, Starts, Subject, Subjects};
 use crate::verdict::Kind;
@@ -146,13 +147,7 @@ fn choose(names: &[String]) -> Result<Vec<Fault>, String> {
     if names.is_empty() {
         return Ok(Fault::ALL.to_vec());
     }
-    names
-        .iter()
-        .map(|name| {
-            Fault::parse(name)
-                .ok_or_else(|| format!("no fault `{name}`; `bisim selftest --list` shows all"))
-        })
-        .collect()
+    names.iter().map(|name| planting::named(name)).collect()
 }
 
 /// This build has no faults to plant: have cargo make one that has.

@@ -12,6 +12,7 @@ use bisim_world::protocol::{Held, Step};
 
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
+mod names;
 mod rules;
 mod stated;
 
@@ -148,6 +149,14 @@ pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
             what: wrong.1,
         });
     }
+    for case in &suites.cases {
+        let file = ids.get(&case.id).cloned().unwrap_or_default();
+        problems.extend(names::lint(case).into_iter().map(|what| Problem {
+            file: file.clone(),
+            place: case.id.clone(),
+            what,
+        }));
+    }
     if problems.is_empty() {
         Ok(suites)
     } else {
@@ -171,13 +180,64 @@ pub fn parse(
     ids: &mut BTreeMap<String, PathBuf>,
     problems: &mut Vec<Problem>,
 ) {
-    let mut problem = |place: String, what: String| {
+    let suite = match read(text) {
+        Ok(suite) => suite,
+        Err((place, what)) => {
+            problems.push(Problem {
+                file: file.to_owned(),
+                place,
+                what,
+            });
+            return;
+        }
+    };
+    let stem = file
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default();
+    if suite.suite != stem {
         problems.push(Problem {
             file: file.to_owned(),
-            place,
-            what,
+            place: String::new(),
+            what: format!("suite `{}` must be named after its file", suite.suite),
         });
+    }
+    take(file, suite, suites, ids, problems);
+}
+
+/// The cases of one file, wherever it is and whatever it is called.
+///
+/// # Errors
+/// Every problem found in it.
+pub fn alone(file: &Path, text: &str) -> Result<Vec<Case>, Vec<Problem>> {
+    let (mut suites, mut problems) = (Suites::default(), Vec::new());
+    let of_file = |place: String, what: String| Problem {
+        file: file.to_owned(),
+        place,
+        what,
     };
+    match read(text) {
+        Ok(suite) => take(
+            file,
+            suite,
+            &mut suites,
+            &mut BTreeMap::new(),
+            &mut problems,
+        ),
+        Err((place, what)) => problems.push(of_file(place, what)),
+    }
+    for case in &suites.cases {
+        let wrong = names::lint(case).into_iter();
+        problems.extend(wrong.map(|what| of_file(case.id.clone(), what)));
+    }
+    match problems.is_empty() {
+        true => Ok(suites.cases),
+        false => Err(problems),
+    }
+}
+
+/// A file's suite; or where in it what is wrong.
+fn read(text: &str) -> Result<SuiteFile, (String, String)> {
     let read = serde_json::from_str::<SuiteFile>(text);
     // The version comes first: another version may have other fields, or means something
     // else by the same. A file that was read says its own, and need not be read twice.
@@ -188,32 +248,30 @@ pub fn parse(
             .and_then(|value| value.get("schema")?.as_u64()),
     };
     if let Some(version) = version.filter(|version| *version != u64::from(SCHEMA_VERSION)) {
-        problem(
-            String::new(),
-            format!("schema version {version}; this build reads {SCHEMA_VERSION}"),
-        );
-        return;
+        let what = format!("schema version {version}; this build reads {SCHEMA_VERSION}");
+        return Err((String::new(), what));
     }
-    let suite = match read {
-        Ok(suite) => suite,
-        Err(error) => {
-            problem(
-                format!("{}:{}", error.line(), error.column()),
-                error.to_string(),
-            );
-            return;
-        }
+    read.map_err(|error| {
+        let place = format!("{}:{}", error.line(), error.column());
+        (place, names::told(&error))
+    })
+}
+
+/// Resolves and lints the cases of one suite.
+fn take(
+    file: &Path,
+    suite: SuiteFile,
+    suites: &mut Suites,
+    ids: &mut BTreeMap<String, PathBuf>,
+    problems: &mut Vec<Problem>,
+) {
+    let mut problem = |place: String, what: String| {
+        problems.push(Problem {
+            file: file.to_owned(),
+            place,
+            what,
+        });
     };
-    let stem = file
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
-    if suite.suite != stem {
-        problem(
-            String::new(),
-            format!("suite `{}` must be named after its file", suite.suite),
-        );
-    }
     suites
         .descriptions
         .insert(suite.suite.clone(), suite.description.clone());
@@ -253,6 +311,9 @@ fn lint(case: &Case) -> Vec<String> {
     }
     if case.job.script.is_empty() {
         wrong.push("the script is empty".to_owned());
+    }
+    if case.job.deadline_ms == 0 {
+        wrong.push("a deadline of 0 ms is over before anything ran".to_owned());
     }
     if case.expect.agent == Must::Either && case.expect.reason.is_empty() {
         wrong.push("`either` needs a reason".to_owned());

@@ -256,7 +256,12 @@ fn explain(
             faults.push(Fault {
                 entry: entry.id.clone(),
                 kind: "overbroad".into(),
-                why: format!("catches `{}`: {}", case.id, step.fingerprint()),
+                why: format!(
+                    "catches `{}`, and none of its fingerprints is `{}`; narrow its scope, or \
+                     add that one if its reason holds there",
+                    case.id,
+                    step.fingerprint()
+                ),
             });
         }
     }
@@ -288,6 +293,7 @@ fn reason_of(why: &str) -> String {
         ("the agent does not", "agent-unsupported"),
         ("the agent has no", "agent-unsupported"),
         ("hermes does not", "hermes-unsupported"),
+        ("the case asks", "asked-wrongly"),
     ] {
         if why.starts_with(start) {
             return word.to_owned();

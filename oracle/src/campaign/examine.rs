@@ -220,9 +220,7 @@ impl Trio {
             self.finding(&whole, kind, judge, out)?;
             return Ok(Fate::AgentUnsafe);
         }
-        let Some(hermes) = &result.hermes else {
-            return Err(WorldError::new("hermes", result.verdict.why.clone()));
-        };
+        let hermes = of_both(&result)?;
         if result.verdict.kind == Kind::Inconclusive {
             out.why = Some(result.verdict.why.clone());
         }
@@ -415,6 +413,18 @@ pub fn smallest(
     }
 }
 
+/// Hermes' run, where the agent ran as well: that nothing happened under one that was not
+/// there, or died of it, is no defence.
+fn of_both(result: &CaseResult) -> Result<&RawTrace, WorldError> {
+    let is_dead = result.verdict.ids.iter().any(|id| id == "agent-died");
+    match (&result.hermes, &result.agent) {
+        (Some(_), Some(_)) if is_dead => Err(WorldError::new("agent", result.verdict.why.clone())),
+        (Some(hermes), Some(_)) => Ok(hermes),
+        (None, _) => Err(WorldError::new("hermes", result.verdict.why.clone())),
+        (Some(_), None) => Err(WorldError::new("agent", result.verdict.why.clone())),
+    }
+}
+
 /// What happened to the first step of a run from outside.
 fn course(trace: &RawTrace) -> Option<bisim_world::flip::Seen> {
     serde_json::from_value(trace.steps.first()?.answer.clone()).ok()
@@ -475,4 +485,42 @@ fn asked(trace: &RawTrace) -> bool {
                 StepOutcome::Refused(_) | StepOutcome::AskedRefused(_) | StepOutcome::Pending
             )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Verdict;
+
+    fn result(hermes: bool, agent: bool, id: &str) -> CaseResult {
+        let trace = |is_there: bool| is_there.then(|| crate::relation::tests::trace(Vec::new()));
+        CaseResult {
+            id: "a".into(),
+            suite: "s".into(),
+            label: format!("inconclusive:{id}"),
+            verdict: Verdict {
+                kind: Kind::Inconclusive,
+                ids: vec![id.into()],
+                why: "why".into(),
+                fingerprint: String::new(),
+                faults: Vec::new(),
+            },
+            explained_by: Vec::new(),
+            judgement: None,
+            hermes: trace(hermes),
+            agent: trace(agent),
+            adversarial: false,
+            hermes_effect: false,
+            agent_effect: false,
+            attempts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_agent_that_did_not_run_or_died_is_not_one_under_which_nothing_happened() {
+        assert!(of_both(&result(true, false, "agent-harness")).is_err());
+        assert!(of_both(&result(false, true, "hermes-harness")).is_err());
+        assert!(of_both(&result(true, true, "agent-died")).is_err());
+        assert!(of_both(&result(true, true, "hermes-unstable")).is_ok());
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::examine::{Examined, Fate};
 use super::spare::leave_out;
 use super::tally::Tally;
-use crate::case::{CaseFile, SCHEMA_VERSION, SuiteFile};
+use crate::case::{CaseFile, SCHEMA_VERSION};
 use crate::generate::specimen::id_of;
 use crate::generate::{Specimen, Target};
 
@@ -50,16 +50,18 @@ impl Deal {
     }
 }
 
-/// A case of a campaign in the form of a suite.
-pub(super) fn suite_of(case: CaseFile) -> SuiteFile {
-    SuiteFile {
-        schema: SCHEMA_VERSION,
-        suite: "generated".to_owned(),
-        description: "What a campaign found.".to_owned(),
-        flags: Default::default(),
-        defaults: Default::default(),
-        cases: vec![case],
-    }
+/// A finding in the form of a suite that may lie among the regressions as it is: named after
+/// its file, and its case on one line.
+fn suite_of(name: &str, case: &CaseFile) -> Result<String, serde_json::Error> {
+    let head = json!({
+        "schema": SCHEMA_VERSION,
+        "suite": name,
+        "description": "What a campaign found.",
+    });
+    let case = serde_json::to_string(case)?;
+    let head = serde_json::to_string_pretty(&head)?;
+    let head = head.trim_end_matches(['}', '\n']);
+    Ok(format!("{head},\n  \"cases\": [\n{case}\n  ]\n}}\n"))
 }
 
 /// The append-only log: a head with the seed, then a line per variant.
@@ -188,7 +190,6 @@ impl Log {
                 .as_deref()
                 .unwrap_or("its effect was seen in the agent's world")
         );
-        let suite = suite_of(case);
         let dir = super::findings(&self.place);
         let mut file = id_of(name);
         // No file system takes more.
@@ -197,9 +198,9 @@ impl Log {
         if path.exists() {
             return Ok(());
         }
-        let text = serde_json::to_string_pretty(&suite).map_err(|error| error.to_string())?;
+        let text = suite_of(&file, &case).map_err(|error| error.to_string())?;
         fs::create_dir_all(&dir)
-            .and_then(|()| fs::write(&path, text + "\n"))
+            .and_then(|()| fs::write(&path, text))
             .map_err(|error| format!("cannot keep the finding `{}`: {error}", path.display()))?;
         let word = if seen.fate == Fate::AgentUnsafe {
             "UNSAFE"
@@ -232,6 +233,7 @@ pub fn summary(place: &Path, seed: u64, hermes: &str, tally: &Tally) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::SuiteFile;
 
     fn seen(index: u64) -> Examined {
         Examined {
@@ -340,5 +342,18 @@ mod tests {
             fs::read_to_string(dir.path().join("findings/generated-delete-file.json")).unwrap();
         let file: SuiteFile = serde_json::from_str(&text).unwrap();
         assert!(file.cases[0].comment.contains("delete-file+env~0"));
+        // It may lie among the regressions as it is.
+        let vectors = tempfile::tempdir().unwrap();
+        for folder in ["suites", "regressions"] {
+            fs::create_dir(vectors.path().join(folder)).unwrap();
+        }
+        let kept = "regressions/generated-delete-file.json";
+        fs::write(vectors.path().join(kept), &text).unwrap();
+        let suites = crate::suite::load(vectors.path()).unwrap();
+        assert_eq!(suites.cases.len(), 1);
+        assert!(
+            text.lines()
+                .any(|line| line.starts_with(r#"{"id":"generated-delete-file""#))
+        );
     }
 }

@@ -7,10 +7,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::keep::suite_of;
 use super::named;
 use crate::ambient::Ambient;
-use crate::case::{Case, SuiteFile};
+use crate::case::Case;
 use crate::check::{self, Judge};
 use crate::cli::ReplayArgs;
 use crate::generate::Specimen;
@@ -18,22 +17,21 @@ use crate::interrupt::Interrupt;
 use crate::report::explain;
 use crate::subject::{Processes, Subjects};
 use crate::verdict::Kind;
-use crate::{environment, exit};
+use crate::{environment, exit, suite};
 
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
-    let file = match cases(&args.file) {
-        Ok(file) => file,
-        Err(why) => {
-            eprintln!(
-                "error: cannot read cases from `{}`: {why}",
-                args.file.display()
-            );
+    let cases = match cases(&args.file) {
+        Ok(cases) => cases,
+        Err(lines) => {
+            for line in lines {
+                eprintln!("error: {line}");
+            }
             return exit::VECTORS;
         }
     };
-    if file.cases.is_empty() {
+    if cases.is_empty() {
         eprintln!("error: there is no case in `{}`", args.file.display());
         return exit::VECTORS;
     }
@@ -53,12 +51,11 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     };
     let judge = Judge::new(&catalogue, &args.hermes);
     let mut tally = exit::Tally::default();
-    for case in file.cases {
+    for case in cases {
         if interrupt.is_set() {
             tally.incomplete = true;
             break;
         }
-        let case = Case::resolve(&file.suite, &file.defaults, case);
         if case
             .job
             .world
@@ -87,22 +84,28 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     exit::code(tally)
 }
 
-/// The cases of this file, or the one a campaign gave this name.
-fn cases(file: &Path) -> Result<SuiteFile, String> {
+/// The cases of this file, or the one a campaign gave this name; or what is wrong, by the line.
+fn cases(file: &Path) -> Result<Vec<Case>, Vec<String>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => {
             let name = file
                 .to_str()
                 .filter(|_| error.kind() == ErrorKind::NotFound);
-            let specimen = name.and_then(Specimen::named);
-            let case = specimen.and_then(|specimen| specimen.case_file());
-            return case
-                .map(suite_of)
-                .ok_or_else(|| format!("{error}, and no campaign gives a case this name"));
+            let case = name
+                .and_then(Specimen::named)
+                .as_ref()
+                .map(super::examine::case);
+            return match case {
+                Some(Ok(case)) => Ok(vec![case]),
+                Some(Err(_)) | None => Err(vec![format!(
+                    "cannot read cases from `{}`: {error}, and no campaign gives a case this name",
+                    file.display()
+                )]),
+            };
         }
     };
-    serde_json::from_str(&text).map_err(|error| error.to_string())
+    suite::alone(file, &text).map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
 /// How the runs of a race ended.
@@ -161,15 +164,31 @@ mod tests {
     fn a_case_is_read_from_a_file_or_made_from_its_name() {
         let name = "sequence:1+a4+c8.0@chat";
         let made = cases(Path::new("sequence:1+a4+c8.0")).unwrap();
-        assert_eq!(made.cases.len(), 1);
+        assert_eq!(made.len(), 1);
         assert!(cases(Path::new(name)).is_err());
         assert!(cases(Path::new("no/such/file.json")).is_err());
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("one.json");
-        std::fs::write(&file, serde_json::to_string(&made).unwrap()).unwrap();
-        assert_eq!(cases(&file).unwrap().cases, made.cases);
-        // What is there and no file of cases is not taken for a name.
-        std::fs::write(&file, "{}").unwrap();
-        assert!(cases(&file).is_err());
+        let suite = |id: &str, more: &str| {
+            format!(
+                r#"{{"schema": 1, "suite": "of-another-name", "description": "d", "cases": [
+{{"id": "{id}", {more} "script": [{{"call": {{"tool": "terminal", "args": {{"command": "x"}}}}}}]}}]}}"#
+            )
+        };
+        std::fs::write(&file, suite("a", "")).unwrap();
+        assert_eq!(cases(&file).unwrap()[0].id, "a");
+        // What is there and no file of cases is not taken for a name, nor one with a slip in it.
+        for (text, part) in [
+            ("{}".to_owned(), "one.json:1:2: missing field"),
+            (suite("a", r#""flags": ["f"],"#), "one.json:a: flag `f`"),
+            (
+                suite("a", "").replace("terminal", "termnal"),
+                "unknown tool `termnal`",
+            ),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let said = cases(&file).unwrap_err().join("\n");
+            assert!(said.contains(part), "{part}: {said}");
+        }
     }
 }

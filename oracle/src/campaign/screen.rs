@@ -354,5 +354,5 @@ fn joined(
 
 /// What a screening is called on the disk.
 pub(super) fn directory(seed: u64) -> String {
-    format!("fuzz-screen-{seed:016x}")
+    format!("fuzz-screen-{seed}")
 }

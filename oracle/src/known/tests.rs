@@ -95,7 +95,7 @@ fn an_expired_entry_and_a_malformed_one_are_found() {
     let catalogue = Catalogue {
         entries: vec![old, bad, entry("bad")],
     };
-    let faults = lint(&catalogue, "2026-03-02");
+    let faults = lint(&catalogue, Some("2026-03-02"));
     let kinds: Vec<_> = faults
         .iter()
         .map(|fault| (fault.entry.as_str(), fault.kind.as_ref()))
@@ -116,10 +116,114 @@ fn an_expired_entry_and_a_malformed_one_are_found() {
             &Catalogue {
                 entries: vec![entry("ok")]
             },
-            "2027-01-01"
+            Some("2027-01-01")
         ),
         []
     );
+}
+
+#[test]
+fn what_is_no_day_of_the_calendar_or_never_comes_is_no_date() {
+    let said = |opened: &str, review_by: &str| {
+        let mut entry = entry("e");
+        (entry.opened, entry.review_by) = (opened.into(), review_by.into());
+        let catalogue = Catalogue {
+            entries: vec![entry],
+        };
+        let faults = lint(&catalogue, Some("2026-03-02"));
+        let faults = faults.iter().map(|fault| fault.why.clone());
+        faults.collect::<Vec<_>>().join("; ")
+    };
+    for (opened, review_by) in [
+        ("2026-01-01", "2026-03-02"),
+        ("2024-02-29", "2027-03-02"),
+        ("2000-02-29", "2026-12-31"),
+    ] {
+        assert_eq!(said(opened, review_by), "", "{opened} {review_by}");
+    }
+    for (opened, review_by, part) in [
+        ("2026-01-01", "2027-13-01", "`review_by` is `2027-13-01`"),
+        ("2026-01-01", "2026-04-31", "no day"),
+        ("2026-02-29", "2026-04-30", "`opened` is `2026-02-29`"),
+        ("1900-02-29", "2026-04-30", "no day"),
+        ("2026-01-00", "2026-4-30", "no day"),
+        ("2026-01-01", "2027-03-03", "within a year"),
+        ("2026-01-01", "9999-12-31", "within a year"),
+        ("2026-03-03", "2026-04-30", "still to come"),
+    ] {
+        let said = said(opened, review_by);
+        assert!(said.contains(part), "{opened} {review_by}: {said}");
+    }
+}
+
+#[test]
+fn a_word_nothing_goes_by_is_found_wherever_an_entry_has_it() {
+    let case = made::case(vec![made::call()], vec![]);
+    let said = |change: &dyn Fn(&mut Entry)| {
+        let mut entry = entry("e");
+        entry.scope = Scope::default();
+        change(&mut entry);
+        let catalogue = Catalogue {
+            entries: vec![entry],
+        };
+        let faults = strangers(
+            &catalogue,
+            std::slice::from_ref(&case),
+            &["0.19.0", "0.18.2"],
+        );
+        let faults = faults.iter().map(|fault| fault.why.clone());
+        faults.collect::<Vec<_>>().join("; ")
+    };
+    let one = |word: &str| vec![word.to_owned()];
+    assert_eq!(said(&|_| {}), "");
+    let fits = |entry: &mut Entry| {
+        entry.scope.suites = one(&case.suite);
+        entry.scope.cases = one("*");
+        entry.scope.steps = one("call:*");
+        entry.scope.contexts = vec!["cron".into(), "head*".into()];
+        entry.scope.hermes = vec!["ran:*".into(), "ran".into(), "asked*".into(), "*".into()];
+        entry.scope.agent = vec!["ran+asked:none".into(), "tool-error:*".into()];
+    };
+    assert_eq!(said(&fits), "");
+    type Change<'c> = &'c dyn Fn(&mut Entry);
+    let wrong: [(Change<'_>, &str); 8] = [
+        (
+            &|entry| entry.scope.suites = one("smoke-"),
+            "scope.suites names `smoke-`",
+        ),
+        (
+            &|entry| entry.scope.flags = one("f*"),
+            "scope.flags names `f*`, which no case has",
+        ),
+        (
+            &|entry| entry.scope.without_flags = one("withheldd"),
+            "scope.without_flags names `withheldd`",
+        ),
+        (
+            &|entry| entry.scope.cases = one("no-such"),
+            "scope.cases names",
+        ),
+        (
+            &|entry| entry.scope.contexts = one("headles"),
+            "did you mean `headless`?",
+        ),
+        (
+            &|entry| entry.scope.steps = one("call:terminl"),
+            "did you mean `call:terminal`?",
+        ),
+        (
+            &|entry| entry.scope.hermes = one("rans:*"),
+            "scope.hermes names `rans:*`",
+        ),
+        (
+            &|entry| entry.versions = one("0.91.0"),
+            "no release that can be compared with",
+        ),
+    ];
+    for (change, part) in wrong {
+        let said = said(change);
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::cli::MigrateArgs;
 use crate::environment::Lack;
 use crate::exit;
 use crate::interrupt::Interrupt;
+use crate::planting;
 use crate::subject::Processes;
 
 /// Runs the command; returns the exit code.
@@ -43,6 +44,10 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
             known.join(", ")
         );
         return exit::USAGE;
+    }
+    if let Err((code, message)) = planting::possible("migrate", args.fault.as_deref()) {
+        eprintln!("error: {message}");
+        return code;
     }
     let out = args
         .out
@@ -360,8 +365,9 @@ fn open_journal(args: &MigrateArgs, out: &Path) -> Result<Journal, String> {
 }
 
 /// Writes a file as a whole, or leaves what was there: half a report would be read as one.
+/// It quotes a history that is its user's alone, so it is readable by nobody else.
 fn whole(out: &Path, path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let mode = std::fs::Permissions::from_mode(0o644);
+    let mode = std::fs::Permissions::from_mode(0o600);
     let mut file = tempfile::Builder::new()
         .permissions(mode)
         .tempfile_in(out)?;

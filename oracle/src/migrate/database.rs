@@ -105,7 +105,7 @@ impl Database {
                 id: text(row, 0)?.unwrap_or_default(),
                 source: text(row, 1)?.unwrap_or_default(),
                 cwd: text(row, 2)?.filter(|cwd| cwd.starts_with('/')),
-                started: row.get::<_, Option<f64>>(3)?.unwrap_or_default(),
+                started: moment(row.get_ref(3)?),
             };
             if !one(&mut messages, &session, sink, counts)? {
                 break;
@@ -148,6 +148,21 @@ fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> 
     })
 }
 
+/// A moment in seconds; 0 where something else stands in its place, which any column may hold:
+/// one odd row must not cost all that come after it.
+fn moment(value: ValueRef<'_>) -> f64 {
+    match value {
+        ValueRef::Integer(number) => number as f64,
+        ValueRef::Real(number) => number,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => std::str::from_utf8(bytes)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|number: &f64| number.is_finite())
+            .unwrap_or_default(),
+        ValueRef::Null => 0.0,
+    }
+}
+
 /// One session; whether more is wanted.
 fn one(
     messages: &mut rusqlite::Statement<'_>,
@@ -176,7 +191,7 @@ fn one(
                 .find(|(call, done)| !done && call.id == id)
         {
             call.result = text(row, 3)?;
-            call.cut = row.get::<_, Option<bool>>(4)?.unwrap_or_default();
+            call.cut = matches!(row.get_ref(4)?, ValueRef::Integer(1));
             *done = true;
         }
         // In order: a call leaves when all before it have left.

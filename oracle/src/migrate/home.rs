@@ -117,6 +117,7 @@ impl Home {
             return notes.push(refused(NAME, "it is not JSON"));
         };
         let listed = value.get("jobs").unwrap_or(&value);
+        let mut odd = 0;
         for job in listed.as_array().into_iter().flatten() {
             let text = |name: &str| {
                 job.get(name)
@@ -124,15 +125,35 @@ impl Home {
                     .unwrap_or_default()
                     .to_owned()
             };
+            // Without an id nothing can be granted to it.
+            if text("id").trim().is_empty() {
+                odd += 1;
+                continue;
+            }
             let schedule = ["display", "expr", "kind"]
                 .into_iter()
-                .find_map(|name| job.get("schedule")?.get(name)?.as_str().map(str::to_owned));
+                .find_map(|name| job.get("schedule")?.get(name)?.as_str().map(str::to_owned))
+                .filter(|schedule| !schedule.is_empty());
+            let name = match text("name") {
+                name if name.trim().is_empty() => text("id"),
+                name => name,
+            };
             self.jobs.push(Job {
                 id: text("id"),
-                name: text("name"),
-                schedule: schedule.unwrap_or_else(|| text("schedule")),
+                name,
+                schedule: schedule.unwrap_or_else(|| match text("schedule") {
+                    schedule if schedule.is_empty() => "no schedule".to_owned(),
+                    schedule => schedule,
+                }),
                 enabled: job.get("enabled") != Some(&Value::Bool(false)),
             });
+        }
+        if odd > 0 {
+            let told = match odd {
+                1 => "one entry is no job with an id, and is left out".to_owned(),
+                odd => format!("{odd} entries are no jobs with an id, and are left out"),
+            };
+            notes.push(Note::partial(NAME, told));
         }
     }
 

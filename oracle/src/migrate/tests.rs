@@ -229,6 +229,48 @@ fn a_database_that_cannot_be_read_costs_its_calls_and_nothing_else() {
 }
 
 #[test]
+fn an_odd_row_or_job_costs_itself_and_nothing_else() {
+    let home = home("0.19.0");
+    let database = Connection::open(home.path().join("state.db")).unwrap();
+    for started in ["'yesterday'", "x'ff00'", "-9e999", "'1795363324.5'"] {
+        database
+            .execute(
+                &format!(
+                    "INSERT INTO sessions (id, source, started_at) VALUES (hex(randomblob(4)), 7, {started})"
+                ),
+                [],
+            )
+            .unwrap();
+    }
+    drop(database);
+    let jobs = r#"{"jobs": [null, "text", {"id": ""}, {"id": "a1"}, {"id": "b2", "name": "n", "schedule": "x"}]}"#;
+    std::fs::write(home.path().join("cron/jobs.json"), jobs).unwrap();
+    let (code, report, outputs) = migrate(home.path());
+    assert_eq!(code, 4);
+    assert_eq!(
+        missing(&report),
+        "cron/jobs.json: 3 entries are no jobs with an id, and are left out\n"
+    );
+    assert_eq!(report.counts.calls, 23);
+    let jobs = report.jobs.iter();
+    let jobs: Vec<_> = jobs.map(|job| (&*job.name, &*job.schedule)).collect();
+    assert_eq!(jobs, [("a1", "no schedule"), ("n", "x")]);
+    assert!(outputs.contains("- job `a1` (`no schedule`), `a1`"));
+}
+
+#[test]
+fn a_plan_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (home, out) = (home("0.19.0"), tempfile::tempdir().unwrap());
+    super::command(&ambient(), &args(home.path(), out.path()));
+    for entry in std::fs::read_dir(out.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{:?}", entry.file_name());
+    }
+}
+
+#[test]
 fn what_stands_before_a_damaged_page_is_kept() {
     let home = home("0.19.0");
     let path = home.path().join("state.db");

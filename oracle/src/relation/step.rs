@@ -8,6 +8,9 @@ use super::{Finding, Reach, StepJudgement, lifecycle};
 use crate::noise::Mask;
 use crate::observation::{Class, Level, StepSeen};
 
+/// How either side's complaint begins about a probe's input that it cannot read.
+const BAD_INPUT: &str = "bad probe input";
+
 /// Judges one step.
 pub(super) fn judge_step(
     index: usize,
@@ -122,6 +125,16 @@ fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding,
         _ => {}
     }
     let is_action = matches!(step, Step::Call { .. } | Step::Probe { .. });
+    // Two that cannot read a question have not answered it alike.
+    let unread = [hermes, agent]
+        .into_iter()
+        .find(|seen| seen.class == Class::Raised && seen.code.starts_with(BAD_INPUT));
+    if let (Step::Probe { .. }, Some(unread)) = (step, unread) {
+        return (
+            Finding::Inconclusive,
+            format!("the case asks wrongly: {}", unread.code),
+        );
+    }
     match (hermes.class, agent.class) {
         (_, Class::Unsupported) if is_action => {
             return (
@@ -255,7 +268,7 @@ fn cut_off(pair: &Pair<'_>, diverged: bool) -> (Finding, String) {
 }
 
 /// What kind of step it is, for fingerprints.
-pub(super) fn what(step: &Step) -> String {
+pub fn what(step: &Step) -> String {
     match step {
         Step::Call { tool, .. } => format!("call:{tool}"),
         Step::Probe { name, .. } => format!("probe:{name}"),

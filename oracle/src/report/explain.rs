@@ -22,22 +22,19 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
         let _ = writeln!(out, "  {}", case.comment);
     }
     let source = &case.source;
-    let _ = writeln!(out, "  from {} {} {}", source.from, source.row, source.note);
+    let from = [&source.from, &source.row, &source.note].map(String::as_str);
+    let from = from.into_iter().filter(|word| !word.is_empty());
+    let _ = writeln!(out, "  from {}", from.collect::<Vec<_>>().join(" "));
     let _ = writeln!(out, "\nworld");
     let _ = writeln!(
         out,
-        "  cwd {}, context {:?}, user {:?}",
+        "  cwd {}, context {}, user {}",
         case.cwd(),
-        case.job.context,
-        case.job.user
+        case.job.context.word(),
+        as_written(&case.job.user)
     );
     for file in case.job.world.iter().flat_map(|world| &world.files) {
-        let _ = writeln!(
-            out,
-            "  file {} {}",
-            file.path,
-            cut(&format!("{:?}", file.kind))
-        );
+        let _ = writeln!(out, "  file {} {}", file.path, cut(&as_written(&file.kind)));
     }
     if case.job.held.is_empty() {
         let _ = writeln!(
@@ -81,7 +78,7 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
         {
             if judged.step == index {
                 let _ = writeln!(out, "  => {:?}: {}", judged.finding, judged.why);
-                let _ = writeln!(out, "     {}", judged.fingerprint());
+                let _ = writeln!(out, "     fingerprint: {}", judged.fingerprint());
             }
         }
     }
@@ -133,6 +130,15 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
         );
     }
     out
+}
+
+/// A part of a case in the words of a suite.
+fn as_written(part: &impl serde::Serialize) -> String {
+    match serde_json::to_value(part) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(value) => value.to_string(),
+        Err(error) => error.to_string(),
+    }
 }
 
 fn tell(step: &StepTrace) -> Vec<String> {

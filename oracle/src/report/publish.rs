@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::case::Case;
 use crate::cli::{Allowed, HERMES_DEFAULT};
 use crate::exit;
-use crate::known::{self, Catalogue, Usage};
+use crate::known::{self, Catalogue, Fault, Usage};
 use crate::relation::AUTHORITY_REFINEMENT;
 use crate::report::place::Places;
 use crate::report::row::{CATALOGUE, Row, VerdictClass};
@@ -53,6 +53,15 @@ pub struct Run<'r> {
     pub today: &'r str,
     /// See [`Summary::again`].
     pub again: &'r str,
+}
+
+/// What is wrong with a catalogue before anything ran.
+#[must_use]
+pub fn faults_before(suites: &Suites, catalogue: &Catalogue, today: &str) -> Vec<Fault> {
+    let mut faults = known::lint(catalogue, Some(today));
+    let releases = crate::hermes_env::known_versions();
+    faults.extend(known::strangers(catalogue, &suites.cases, &releases));
+    faults
 }
 
 /// What a command needs that shows again what another vectors directory or another release
@@ -171,7 +180,7 @@ impl Run<'_> {
         let whole = self.not_run.is_empty() && self.results.len() == suites.cases.len();
         let exists = |id: &str| suites.cases.iter().any(|case| case.id == id);
         summary.explained = usage.counts();
-        summary.faults = known::lint(catalogue, self.today);
+        summary.faults = faults_before(suites, catalogue, self.today);
         summary
             .faults
             .extend(usage.rot(catalogue, self.hermes, whole, &exists));

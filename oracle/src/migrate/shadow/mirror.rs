@@ -1,8 +1,9 @@
 //! Doing in a world what Hermes has just done outside of it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,6 +31,21 @@ pub(super) const LINES: &str = "shadow.jsonl";
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Times of telling that are kept for the median.
 const TIMES_MAX: usize = 100_000;
+
+/// A new file that only its user can read: it quotes what their agent does.
+pub(super) fn alone(path: &Path) -> io::Result<File> {
+    let mode = 0o600;
+    let mut options = File::options();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(path)?;
+    // One that was there before keeps its own mode otherwise.
+    file.set_permissions(Permissions::from_mode(mode))?;
+    Ok(file)
+}
 
 /// Mirrors calls, one by one.
 pub(super) struct Mirror {
@@ -71,7 +87,7 @@ impl Mirror {
             home: home
                 .filter(|path| path.file_name().is_some_and(|name| name == ".hermes"))
                 .and_then(|path| path.parent()?.to_str().map(str::to_owned)),
-            lines: File::create(report.join(LINES))?,
+            lines: alone(&report.join(LINES))?,
             told: Told::default(),
             times: Vec::new(),
             forgotten: BTreeMap::new(),

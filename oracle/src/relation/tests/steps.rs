@@ -118,6 +118,21 @@ fn a_call_that_one_side_does_not_know_leaves_no_verdict() {
             (Finding::Inconclusive, why)
         );
     }
+    // Two that could not read the question have not answered it alike.
+    let unread = coded(Class::Raised, "bad probe input: `command` is no text");
+    let asked = Step::Probe {
+        name: "classify_command".into(),
+        input: Value::Null,
+    };
+    let judged = one(&asked, &unread, &unread, &[]);
+    assert_eq!(judged.finding, Finding::Inconclusive);
+    assert!(
+        judged.why.starts_with("the case asks wrongly: bad probe"),
+        "{}",
+        judged.why
+    );
+    let other = coded(Class::Raised, "bad day");
+    assert_eq!(one(&asked, &other, &other, &[]).finding, Finding::Equal);
     // Of a step that is no call there are notions Hermes lacks.
     assert_eq!(lacks("no-revocation").finding, Finding::Equal);
     assert_eq!(lacks("no-such-probe").finding, Finding::Inconclusive);
