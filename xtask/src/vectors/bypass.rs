@@ -115,6 +115,16 @@ const ELSEWHERE: &[(&str, Elsewhere, &str)] = &[
         "the detector folds the home directory of the process, which was another one when this was recorded; with /home/u it misses the command",
     ),
     (
+        "bypass-0060-interactive",
+        Elsewhere::Effect,
+        "where Ruby is installed, the pattern stands for its `ri` first",
+    ),
+    (
+        "bypass-0060-headless",
+        Elsewhere::Effect,
+        "where Ruby is installed, the pattern stands for its `ri` first",
+    ),
+    (
         "bypass-0342-headless",
         Elsewhere::Effect,
         "the database of the recorder's world was a real one",
