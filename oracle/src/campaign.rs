@@ -86,6 +86,13 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         eprintln!("error: {message}");
         return exit::USAGE;
     }
+    let _alone = match environment::alone(&place, "--report") {
+        Ok(alone) => alone,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
     let catalogue = match check::load(&ambient.root.join("vectors")) {
         Ok((_, catalogue)) => catalogue,
         Err(code) => return code,
@@ -139,6 +146,11 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
             println!("log, findings and summary: {}", place.display());
             match tally.exit() {
                 exit::CONFORM if interrupt.is_set() => exit::INCONCLUSIVE,
+                // A part of few places may have none.
+                exit::CONFORM if tally.is_empty() && args.shard.is_none() => {
+                    eprintln!("error: nothing was tried, and nothing that ran has passed");
+                    exit::INCONCLUSIVE
+                }
                 code => code,
             }
         }
@@ -228,9 +240,15 @@ impl Hunt<'_> {
             }
         });
         if let Some(message) = failed {
-            return Err(message);
+            // What was found is no less so because the disk is full.
+            if tally.exit() != exit::UNSAFE {
+                return Err(message);
+            }
+            eprintln!("error: {message}");
+            return Ok(tally);
         }
-        keep::summary(place, self.args.seed, &self.args.hermes, &tally)?;
+        let part = (self.args.seed, self.args.shard);
+        keep::summary(place, part, &self.args.hermes, &tally)?;
         Ok(tally)
     }
 }

@@ -55,10 +55,22 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         );
         return exit::USAGE;
     }
+    // Who looks at one case does not lose the report of all.
+    let usual = match args.explain {
+        Some(_) => "target/bisim/explain",
+        None => "target/bisim",
+    };
     let report = args
         .report
         .clone()
-        .unwrap_or_else(|| ambient.root.join("target/bisim"));
+        .unwrap_or_else(|| ambient.root.join(usual));
+    let _alone = match environment::alone(&report, "--report") {
+        Ok(alone) => alone,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
     let outputs = Outputs {
         folder: &report,
         json: args.json,
@@ -162,10 +174,17 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
         );
         exit::VECTORS
     })?;
-    let catalogue = known::load(&vectors.join("known-divergences.toml")).map_err(|message| {
+    let listed = vectors.join("known-divergences.toml");
+    let catalogue = known::load(&listed).map_err(|message| {
         eprintln!("error: {message}");
         exit::CATALOGUE
     })?;
+    if !listed.exists() {
+        eprintln!(
+            "there is no `{}`, so no difference is known",
+            listed.display()
+        );
+    }
     Ok((suites, catalogue))
 }
 

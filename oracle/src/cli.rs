@@ -118,7 +118,8 @@ pub struct CheckArgs {
     /// Run one case and explain the verdict.
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
-    /// Where the full report goes; default `target/bisim`.
+    /// Where the full report goes; default `target/bisim`, and with --explain
+    /// `target/bisim/explain`.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
     /// How much doubt is allowed.
@@ -162,7 +163,8 @@ pub struct SelftestArgs {
     #[arg(long)]
     pub buckets: bool,
     /// With `--buckets`: how many generated things of each kind meet each fault.
-    #[arg(long, value_name = "N", default_value_t = 40, requires = "buckets")]
+    #[arg(long, value_name = "N", default_value_t = 40, requires = "buckets",
+        value_parser = clap::value_parser!(u64).range(1..))]
     pub count: u64,
     /// With `--buckets`: which of them.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "buckets")]
@@ -177,7 +179,7 @@ pub struct SelftestArgs {
 #[derive(Clone, Debug, Args)]
 pub struct LeakArgs {
     /// How many cases.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_some)]
     pub count: usize,
     /// Cases at the same time; default: two for each processor.
     #[arg(long, value_name = "N")]
@@ -220,11 +222,12 @@ pub struct FuzzArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     pub time: Duration,
     /// Stop after this many places of the campaign.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Only ask Hermes' guard and the agent about the commands at this many places, by the
     /// thousand, and send into worlds what is new about them.
-    #[arg(long, value_name = "N", conflicts_with = "count")]
+    #[arg(long, value_name = "N", conflicts_with = "count",
+        value_parser = clap::value_parser!(u64).range(1..))]
     pub screen: Option<u64>,
     /// Which campaign; the same number is the same variants everywhere.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -248,7 +251,8 @@ pub struct FuzzArgs {
     /// names them, and the build needs the feature `planted-faults`.
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
-    /// Where log, findings and summary go; default `target/bisim/fuzz-SEED`.
+    /// Where log, findings and summary go; default `target/bisim/fuzz-SEED`, or
+    /// `fuzz-TARGET-SEED`.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
 }
@@ -257,7 +261,8 @@ pub struct FuzzArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct BenignArgs {
     /// How many jobs.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
     pub count: u64,
     /// Which jobs; the same number is the same jobs everywhere.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -275,7 +280,7 @@ pub struct PatternArgs {
     pub write: Option<PathBuf>,
     /// Instead, compare choosing by what paid before with even choice, over this
     /// many cases each.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub compare: Option<u64>,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
@@ -286,7 +291,7 @@ pub struct PatternArgs {
 #[derive(Clone, Debug, Args)]
 pub struct OperatorArgs {
     /// On how many seeds each operator is tried.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_some)]
     pub seeds: usize,
     /// Only this operator (may be repeated).
     #[arg(long, value_name = "NAME")]
@@ -425,7 +430,7 @@ pub struct ShadowArgs {
 pub const HERMES_DEFAULT: &str = "0.19.0";
 
 /// One part of an evenly dealt whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 pub struct Shard {
     /// Which part, from 1.
     pub part: usize,
@@ -438,6 +443,15 @@ impl Shard {
     #[must_use]
     pub fn takes(self, place: usize) -> bool {
         place % self.parts == self.part - 1
+    }
+}
+
+/// A number of things to try: none tried is none that passed.
+fn parse_some(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("nothing would be tried, and nothing would have passed".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("write it as a number, such as 100".to_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a run needs of this machine, and what to say when it is not there.
 
+use std::fs::{File, TryLockError};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -42,6 +43,31 @@ impl Lack {
         }
         self.print();
         exit::ENVIRONMENT
+    }
+}
+
+/// Makes the directory a run writes to and keeps other runs out of it while the result lives:
+/// two that write to one leave a report of neither.
+///
+/// # Errors
+/// It cannot be made, or another run is writing to it.
+pub fn alone(place: &Path, option: &str) -> Result<File, Lack> {
+    let failed = |error: std::io::Error| Lack {
+        what: format!(
+            "cannot make the report directory `{}`: {error}",
+            place.display()
+        ),
+        help: format!("name another one with {option}"),
+    };
+    std::fs::create_dir_all(place).map_err(failed)?;
+    let directory = File::open(place).map_err(failed)?;
+    match directory.try_lock() {
+        // Where a file system has no locks nobody can be told apart.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(directory),
+        Err(TryLockError::WouldBlock) => Err(Lack {
+            what: format!("another run is writing to `{}`", place.display()),
+            help: format!("wait for its end, or name another place with {option}"),
+        }),
     }
 }
 
@@ -266,6 +292,26 @@ fn lack(what: &str, error: &WorldError) -> Lack {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_run_at_a_time_writes_to_a_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("a/b");
+        let first = alone(&place, "--report").unwrap();
+        let lack = alone(&place, "--report").unwrap_err();
+        assert!(
+            lack.what.starts_with("another run is writing to"),
+            "{lack:?}"
+        );
+        assert!(lack.help.contains("--report"), "{lack:?}");
+        // The next one comes in as soon as it has ended, however it did.
+        drop(first);
+        assert!(alone(&place, "--report").is_ok());
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let lack = alone(&dir.path().join("file/x"), "--out").unwrap_err();
+        assert!(lack.what.starts_with("cannot make"), "{lack:?}");
+        assert!(lack.help.contains("--out"), "{lack:?}");
+    }
 
     #[test]
     fn each_missing_mechanism_is_named_with_what_is_lost_and_how_to_get_it() {

@@ -11,6 +11,7 @@ use super::examine::{Examined, Fate};
 use super::spare::leave_out;
 use super::tally::Tally;
 use crate::case::{CaseFile, SCHEMA_VERSION};
+use crate::cli::Shard;
 use crate::generate::specimen::id_of;
 use crate::generate::{Specimen, Target};
 
@@ -125,8 +126,10 @@ impl Log {
                 if number == 1 {
                     if serde_json::from_str::<serde_json::Value>(&line).ok() != Some(head.clone()) {
                         return Err(format!(
-                            "`{}` belongs to another campaign; name another --report",
-                            path.display()
+                            "`{}` belongs to another campaign: it begins with {}, this one with \
+                             {head}; name another --report",
+                            path.display(),
+                            line.trim_end(),
                         ));
                     }
                 } else {
@@ -219,9 +222,19 @@ impl Log {
 ///
 /// # Errors
 /// The disk.
-pub fn summary(place: &Path, seed: u64, hermes: &str, tally: &Tally) -> Result<(), String> {
+pub fn summary(
+    place: &Path,
+    (seed, shard): (u64, Option<Shard>),
+    hermes: &str,
+    tally: &Tally,
+) -> Result<(), String> {
     let path = place.join(SUMMARY);
-    let value = json!({ "seed": seed, "hermes": hermes, "tally": tally });
+    let mut value = json!({ "seed": seed, "hermes": hermes, "tally": tally });
+    // So that one who puts parts together sees that one is not there.
+    if let (Some(shard), Some(value)) = (shard, value.as_object_mut()) {
+        let parts = json!({ "part": shard.part, "parts": shard.parts });
+        value.insert("shard".to_owned(), parts);
+    }
     serde_json::to_string_pretty(&value)
         .map_err(|error| error.to_string())
         .and_then(|text| {

@@ -10,6 +10,7 @@ use super::examine::{Examined, Fate};
 use super::keep::{self, Deal, Log};
 use super::screen::{self, Round};
 use super::tally::Tally;
+use crate::cli::Shard;
 use crate::generate::Target;
 
 /// What a page shows of a campaign.
@@ -46,6 +47,9 @@ impl Head {
 #[derive(Debug, Deserialize)]
 struct Against {
     hermes: String,
+    /// Which part of the campaign it is, if it is not the whole.
+    #[serde(default)]
+    shard: Option<Shard>,
 }
 
 /// Reads a campaign's directory for a page.
@@ -84,11 +88,13 @@ pub fn read(place: &Path) -> Result<Seen, String> {
 pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
     let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
     let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
-    let mut read = Vec::new();
+    let (mut read, mut shards) = (Vec::new(), Vec::new());
     for part in parts {
         let (head, examined) = log(part)?;
         seeds.insert(head);
-        releases.insert(release(part)?);
+        let against = against(part)?;
+        releases.insert(against.hermes);
+        shards.push(against.shard);
         read.push((part, examined));
     }
     // Said before what follows from it: variants of different campaigns have nothing in common.
@@ -139,8 +145,23 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
         }
         tally.screen = Some(screen::together(&rounds, |index| all.get(&index)));
     }
-    keep::summary(place, seed, hermes, &tally)?;
+    tally.missing = missing(&shards);
+    keep::summary(place, (seed, None), hermes, &tally)?;
     Ok(tally)
+}
+
+/// The parts nobody brought, where none brought the whole: a lost machine must not look like
+/// one that found nothing.
+fn missing(shards: &[Option<Shard>]) -> BTreeSet<String> {
+    let Some(shards) = shards.iter().copied().collect::<Option<Vec<Shard>>>() else {
+        return BTreeSet::new();
+    };
+    let all = shards
+        .iter()
+        .flat_map(|shard| (1..=shard.parts).map(|part| Shard { part, ..*shard }));
+    all.filter(|shard| !shards.contains(shard))
+        .map(|shard| format!("{}/{}", shard.part, shard.parts))
+        .collect()
 }
 
 /// Whether a directory holds a campaign.
@@ -171,13 +192,11 @@ fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
     Ok((head, examined))
 }
 
-fn release(place: &Path) -> Result<String, String> {
+fn against(place: &Path) -> Result<Against, String> {
     let path = place.join(keep::SUMMARY);
     let text = fs::read_to_string(&path)
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-    serde_json::from_str::<Against>(&text)
-        .map(|against| against.hermes)
-        .map_err(|error| format!("`{}`: {error}", path.display()))
+    serde_json::from_str::<Against>(&text).map_err(|error| format!("`{}`: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -206,8 +225,33 @@ mod tests {
             log.add(&seen).unwrap();
             tally.add(&seen);
         }
-        keep::summary(&place, seed, "0.19.0", &tally).unwrap();
+        keep::summary(&place, (seed, None), "0.19.0", &tally).unwrap();
         place
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_is_told_and_is_no_pass() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = part(dir.path(), "1", 7, &[(0, Fate::HermesSilent)]);
+        let two = part(dir.path(), "2", 7, &[(1, Fate::HermesStopped)]);
+        for (place, number) in [(&one, 1), (&two, 2)] {
+            let shard = Some(Shard {
+                part: number,
+                parts: 3,
+            });
+            keep::summary(place, (7, shard), "0.19.0", &Tally::default()).unwrap();
+        }
+        let tally = merge(&[one.clone(), two.clone()], &dir.path().join("a")).unwrap();
+        assert!(
+            tally.render().contains("part 3/3 is missing"),
+            "{}",
+            tally.render()
+        );
+        assert_eq!(tally.exit(), crate::exit::INCONCLUSIVE);
+        // Who brings the whole lacks nothing.
+        keep::summary(&two, (7, None), "0.19.0", &Tally::default()).unwrap();
+        let tally = merge(&[one, two], &dir.path().join("b")).unwrap();
+        assert_eq!(tally.exit(), crate::exit::CONFORM);
     }
 
     #[test]

@@ -110,7 +110,8 @@ pub(super) fn run(
         ..
     } = screening;
     tally.screen = Some(together(&all, |index| examined.get(&index)));
-    keep::summary(place, hunt.args.seed, &hunt.args.hermes, &tally)?;
+    let part = (hunt.args.seed, hunt.args.shard);
+    keep::summary(place, part, &hunt.args.hermes, &tally)?;
     Ok(tally)
 }
 

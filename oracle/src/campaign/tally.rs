@@ -62,6 +62,9 @@ pub struct Tally {
     /// What was said of commands before any went into a world.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screen: Option<Told>,
+    /// Parts of it that were not among those put together, such as `2/4`.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub missing: BTreeSet<String>,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -397,6 +400,18 @@ impl Tally {
         for (why, count) in &self.inconclusive {
             let _written = writeln!(out, "inconclusive {count} x {why}");
         }
+        for part in &self.missing {
+            let _written = writeln!(
+                out,
+                "part {part} is missing: what it saw is not counted here"
+            );
+        }
+    }
+
+    /// Whether nothing at all was tried.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.total() == 0 && self.screen.is_none()
     }
 
     fn lane_is_wrong(&self) -> bool {
@@ -411,7 +426,10 @@ impl Tally {
             exit::UNSAFE
         } else if self.all.of(Fate::Differs) > 0 || self.lane_is_wrong() {
             exit::UNEXPLAINED
-        } else if self.all.of(Fate::Inconclusive) > 0 || self.all.of(Fate::ControlFired) > 0 {
+        } else if self.all.of(Fate::Inconclusive) > 0
+            || self.all.of(Fate::ControlFired) > 0
+            || !self.missing.is_empty()
+        {
             exit::INCONCLUSIVE
         } else {
             exit::CONFORM

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::ambient::Ambient;
 use crate::cli::MigrateArgs;
-use crate::environment::Lack;
+use crate::environment::{self, Lack};
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::planting;
@@ -61,6 +61,13 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
         eprintln!("error: {message}");
         return exit::USAGE;
     }
+    let _alone = match environment::alone(&out, "--out") {
+        Ok(alone) => alone,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());

@@ -262,7 +262,10 @@ fn an_odd_row_or_job_costs_itself_and_nothing_else() {
 fn a_plan_is_its_users_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let (home, out) = (home("0.19.0"), tempfile::tempdir().unwrap());
-    super::command(&ambient(), &args(home.path(), out.path()));
+    assert_eq!(
+        super::command(&ambient(), &args(home.path(), out.path())),
+        0
+    );
     for entry in std::fs::read_dir(out.path()).unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode();

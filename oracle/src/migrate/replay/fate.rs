@@ -282,10 +282,13 @@ pub fn faithful(call: &Call, live: &StepTrace) -> Result<(), Unreplayable> {
         "execute_code" => text(&then, "status") == text(&now, "status"),
         _ => failed(&then) == failed(&now),
     };
-    if same {
-        return Ok(());
-    }
     let said = live.text.to_ascii_lowercase();
+    if same {
+        return match missed(&recorded.to_ascii_lowercase(), &said) {
+            Some(what) => Err(Unreplayable::Missing(what)),
+            None => Ok(()),
+        };
+    }
     Err(
         if now.get("exit_code").and_then(Value::as_i64) == Some(127)
             || said.contains("command not found")
@@ -300,6 +303,19 @@ pub fn faithful(call: &Call, live: &StepTrace) -> Result<(), Unreplayable> {
             Unreplayable::Surroundings
         },
     )
+}
+
+/// What a call misses now that it did not miss then, by what it says: in a pipe, or where the
+/// command goes on, the exit status tells nothing of it.
+fn missed(then: &str, now: &str) -> Option<&'static str> {
+    [
+        ("not a git repository", "a repository"),
+        ("command not found", "a program"),
+        ("no such file or directory", "a file"),
+    ]
+    .into_iter()
+    .find(|(words, _)| now.contains(words) && !then.contains(words))
+    .map(|(_, what)| what)
 }
 
 fn parsed(text: &str) -> Value {
@@ -369,6 +385,22 @@ mod tests {
         assert_eq!(
             check(ok.clone(), StepOutcome::Ran, json!({"exit_code": 3})),
             Err(Unreplayable::Surroundings)
+        );
+        // A pipe hides the status of what failed in it.
+        let git = "fatal: not a git repository (or any of the parent directories): .git\n0";
+        let now = json!({"exit_code": 0, "output": git});
+        assert_eq!(
+            check(ok.clone(), StepOutcome::Ran, now.clone()),
+            Err(Unreplayable::Missing("a repository"))
+        );
+        assert_eq!(check(now.clone(), StepOutcome::Ran, now), Ok(()));
+        assert_eq!(
+            check(
+                ok.clone(),
+                StepOutcome::Ran,
+                json!({"exit_code": 0, "output": "sort: a: No such file or directory"})
+            ),
+            Err(Unreplayable::Missing("a file"))
         );
         // What would be asked now was answered then.
         assert_eq!(
