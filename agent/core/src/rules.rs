@@ -28,6 +28,7 @@ pub use crate::isolation::Isolation;
 pub use crate::rule_ref::RuleRef;
 
 mod configured;
+mod names;
 mod new_store;
 mod non_waivable;
 mod sensitive;

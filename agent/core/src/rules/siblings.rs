@@ -32,7 +32,7 @@ impl Rules {
         let names_decide = location.as_ref().is_some_and(|location| {
             let touches =
                 |place: &RelPath| location.starts_with(place) || place.starts_with(location);
-            // A chain has two names at most, so only the last one here may go on in a file's.
+            // Of keys, a chain has two names at most, so only the last one here may go on in a file's.
             let goes_on = location
                 .file_name()
                 .is_some_and(sensitive::may_begin_a_chain);

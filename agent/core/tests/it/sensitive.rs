@@ -214,6 +214,65 @@ fn what_is_one_byte_different_from_it_is_asked_about() {
 }
 
 #[test]
+fn other_version_control_runs_what_its_settings_name_too() {
+    for place in [
+        "home/u/proj/.hg/hgrc",
+        "home/u/proj/.HG/hgrc",
+        "home/u/proj/.hg/hgrc-not-shared",
+        "home/u/proj/.hg/sharedpath",
+        "home/u/proj/sub/.hg/hgrc",
+        "home/u/.hgrc",
+        "home/u/.config/hg/hgrc",
+        "home/u/proj/.sl/config",
+        "home/u/proj/.sl/sharedpath",
+        "home/u/.config/sapling/sapling.conf",
+        "home/u/proj/.bzr/branch/branch.conf",
+        "home/u/proj/.bzr/branch/location",
+        "home/u/proj/.bzr/branches/x/branch.conf",
+        "home/u/.bazaar/plugins/x.py",
+        "home/u/.config/breezy/breezy.conf",
+        "home/u/proj/.jj/repo/config.toml",
+        "home/u/.config/jj/config.toml",
+        "home/u/.jjconfig.toml",
+        "home/u/proj/.pijul/config",
+        "home/u/proj/.pijul/config.toml",
+        "home/u/.config/pijul/config.toml",
+        "home/u/proj/_darcs/prefs/defaults",
+        "home/u/.darcs/defaults",
+        "home/u/.subversion/config",
+        "home/u/.cvsrc",
+    ] {
+        for tool in [Tool::Terminal, Tool::WriteFile, Tool::Patch] {
+            for verb in [Verb::FsModify, Verb::FsCreate] {
+                assert!(is_asked(tool, verb, place), "{tool} {verb} {place}");
+            }
+        }
+        assert!(!is_asked(Tool::ReadFile, Verb::FsRead, place), "{place}");
+    }
+    // What these keep of their own with each commit, and what only looks like theirs.
+    for place in [
+        "home/u/proj/.hg/store/00changelog.i",
+        "home/u/proj/.hg/dirstate",
+        "home/u/proj/.hgignore",
+        "home/u/proj/.sl/store/00changelog.i",
+        "home/u/proj/.bzr/branch/last-revision",
+        "home/u/proj/.bzr/checkout/dirstate",
+        "home/u/proj/.jj/repo/op_heads/heads/x",
+        "home/u/proj/.jj/working_copy/tree_state",
+        "home/u/proj/.pijul/pristine/db",
+        "home/u/proj/_darcs/hashed_inventory",
+        "home/u/proj/_darcs/prefs/repos",
+        "home/u/proj/.svn/wc.db",
+        "home/u/proj/hgrc",
+        "home/u/proj/branch/branch.conf",
+        "home/u/proj/darcs/prefs/defaults",
+        "home/u/proj/_drafts/prefs/defaults",
+    ] {
+        assert!(!is_asked(Tool::Terminal, Verb::FsModify, place), "{place}");
+    }
+}
+
+#[test]
 fn a_link_stands_for_what_is_found_behind_its_name() {
     use hermitcrab_core::rules::behind_a_link;
     let behind = |place: &str| {
@@ -225,7 +284,17 @@ fn a_link_stands_for_what_is_found_behind_its_name() {
     );
     assert_eq!(behind(".Config").as_deref(), Some(".Config/autostart"));
     assert_eq!(behind("proj/.git").as_deref(), Some("proj/.git/hooks"));
-    for place in ["proj/vscode", "proj/.vscode/x", "hooks", "a"] {
+    // Also where more than one name follows.
+    assert_eq!(behind("proj/.hg").as_deref(), Some("proj/.hg/hgrc"));
+    for (link, found) in [
+        ("proj/.jj", "proj/.jj/repo/config.toml"),
+        ("proj/.jj/repo", "proj/.jj/repo/config.toml"),
+        ("proj/_darcs", "proj/_darcs/prefs/defaults"),
+    ] {
+        assert_eq!(behind(link).as_deref(), Some(found), "{link}");
+        assert!(is_asked(Tool::Terminal, Verb::FsCreate, found), "{found}");
+    }
+    for place in ["proj/vscode", "proj/.vscode/x", "hooks", "a", "proj/repo"] {
         assert_eq!(behind(place), None, "{place}");
     }
     let found = RelPath::parse(behind("home/u/.hermes").unwrap().as_bytes()).unwrap();
