@@ -70,7 +70,7 @@ pub fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> Result<ToolResult
         Tool::Cronjob => cronjob::run(hands, args),
         Tool::Process => process::run(hands, args),
         Tool::ExecuteCode => execute_code::run(hands, args),
-        Tool::External | Tool::Converse | Tool::Directory => Err(Stop::Refused {
+        Tool::External | Tool::Converse | Tool::Directory | Tool::Undo => Err(Stop::Refused {
             denial: Denial::new(DenialCode::UnknownTool, tool),
             asked: false,
         }),

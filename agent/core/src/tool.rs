@@ -49,11 +49,13 @@ pub enum Tool {
     Converse,
     /// Operations on a directory capability by the program itself; never offered to a model.
     Directory,
+    /// Takes back what was done to files; a person's word, never offered to a model.
+    Undo,
 }
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 18] = [
+    pub const ALL: [Tool; 19] = [
         Tool::Terminal,
         Tool::ReadFile,
         Tool::WriteFile,
@@ -72,6 +74,7 @@ impl Tool {
         Tool::External,
         Tool::Converse,
         Tool::Directory,
+        Tool::Undo,
     ];
 
     /// The name a model uses.
@@ -96,6 +99,7 @@ impl Tool {
             Tool::External => "external",
             Tool::Converse => "converse",
             Tool::Directory => "directory",
+            Tool::Undo => "undo",
         }
     }
 
@@ -126,7 +130,7 @@ impl Tool {
             | Tool::SkillView
             | Tool::SkillManage
             | Tool::Cronjob => true,
-            Tool::External | Tool::Converse | Tool::Directory => false,
+            Tool::External | Tool::Converse | Tool::Directory | Tool::Undo => false,
         }
     }
 
@@ -152,7 +156,8 @@ impl Tool {
             | Tool::DelegateTask
             | Tool::Todo
             | Tool::Converse
-            | Tool::Directory => None,
+            | Tool::Directory
+            | Tool::Undo => None,
         }
     }
 
@@ -199,6 +204,8 @@ impl Tool {
                 Verb::FsModify,
                 Verb::FsDelete,
             ],
+            // What was there before is not looked at, but put back.
+            Tool::Undo => &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete],
         }
     }
 
@@ -223,7 +230,8 @@ impl Tool {
             | Tool::SkillManage
             | Tool::Cronjob
             | Tool::Converse
-            | Tool::Directory => &[],
+            | Tool::Directory
+            | Tool::Undo => &[],
         }
     }
 }

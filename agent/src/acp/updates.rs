@@ -42,9 +42,8 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
         Some(Tool::SearchFiles) => ToolKind::Search,
         Some(Tool::Terminal | Tool::ExecuteCode | Tool::Process) => ToolKind::Execute,
         Some(Tool::DelegateTask | Tool::Todo) => ToolKind::Think,
-        Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory) | None => {
-            ToolKind::Other
-        }
+        Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory | Tool::Undo)
+        | None => ToolKind::Other,
     };
     let mut paths: Vec<String> = Vec::new();
     if !text("path").is_empty() {

@@ -210,7 +210,8 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
         | Tool::Todo
         | Tool::External
         | Tool::Converse
-        | Tool::Directory => {
+        | Tool::Directory
+        | Tool::Undo => {
             json!({ "error": message })
         }
     };

@@ -130,7 +130,7 @@ impl Runtime {
         let mounts = &self.mounts;
         let event = Event::Call(Call {
             by,
-            tool: Tool::Directory,
+            tool: Tool::Undo,
             actions,
         });
         let (call, commit) = turn.begin(

@@ -32,9 +32,8 @@ pub fn title(name: &str, arguments: &Value) -> String {
         Some(Tool::SkillsList | Tool::SkillView) => format!("Skills {}", text("name")),
         Some(Tool::SkillManage) => format!("Skill {}: {}", text("name"), text("action")),
         Some(Tool::Cronjob) => format!("Jobs: {}", text("action")),
-        Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory) | None => {
-            name.to_owned()
-        }
+        Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory | Tool::Undo)
+        | None => name.to_owned(),
     })
 }
 

@@ -318,3 +318,34 @@ fn what_was_done_in_another_workspace_stays_unless_it_is_named() {
     assert_eq!(undone.status.code(), Some(0), "{undone:?}");
     assert!(!beside.join("made").exists());
 }
+
+/// Whoever runs `git checkout` is not asked about git's store, and so is not who takes it back.
+#[test]
+fn a_checkout_is_taken_back_where_nobody_can_be_asked() {
+    let dir = bench();
+    let git = |line: &str| {
+        let ran = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(dir.path().join("proj"))
+            .env_clear()
+            .env("HOME", dir.path())
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{line}: {ran:?}");
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let commit = "git -c user.name=n -c user.email=a@b commit -qam";
+    git(&format!(
+        "git init -q -b one && git add a.txt && {commit} 1 && git checkout -q -b two && echo two > a.txt && {commit} 2"
+    ));
+    exec(dir.path(), "git checkout -q one");
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("a\n"));
+    let undone = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("two\n"));
+    assert_eq!(git("git branch --show-current && git status -s"), "two\n");
+    let ledger = hermitcrab(dir.path(), &["audit"]);
+    let ledger = String::from_utf8_lossy(&ledger.stdout).into_owned();
+    assert!(ledger.contains(" undo from "), "{ledger}");
+}

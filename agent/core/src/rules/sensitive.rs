@@ -303,8 +303,9 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
     let in_git = location.components().any(|name| same(name, ".git"));
     let steers = steers_git(location, name);
     match tool {
-        // Git keeps its own store by way of the terminal; only what steers later commands matters.
-        Tool::Terminal | Tool::ExecuteCode => steers,
+        // Git keeps its own store by way of the terminal, and what it did there is taken back
+        // as it was made; only what steers later commands matters.
+        Tool::Terminal | Tool::ExecuteCode | Tool::Undo => steers,
         Tool::ReadFile
         | Tool::WriteFile
         | Tool::Patch

@@ -383,6 +383,11 @@ fn git_may_keep_its_store_but_an_editor_may_not() {
         for tool in [Tool::WriteFile, Tool::Patch, Tool::Directory] {
             assert!(is_asked(tool, Verb::FsCreate, place), "{tool} {place}");
         }
+        // What git did there is taken back without a question that it did not ask.
+        assert!(!is_asked(Tool::Undo, Verb::FsModify, place), "{place}");
+    }
+    for place in ["home/u/proj/.git/config", "home/u/proj/.git/hooks/x"] {
+        assert!(is_asked(Tool::Undo, Verb::FsModify, place), "{place}");
     }
 }
 

@@ -170,6 +170,7 @@ fn tools_are_known_by_their_exact_names_and_the_inner_one_is_not_offered() {
     }
     for name in [
         "directory",
+        "undo",
         "Terminal",
         "terminal ",
         "",
