@@ -48,11 +48,11 @@ pub fn audit(dir: &Path, count: usize) -> Result<String, String> {
     let mut records = std::collections::VecDeque::new();
     let mut printed = Printed::default();
     show::each(dir, |record| {
-        let text = printed.text(record);
+        let line = printed.line(record);
         if records.len() == count {
             records.pop_front();
         }
-        records.push_back(format!("{} {} {text}", record.seq, record.kind));
+        records.push_back(line);
     })
     .map_err(|error| error.to_string())?;
     let records: Vec<String> = records.into();

@@ -18,10 +18,27 @@ use crate::state_dir::own_file::{self, Access};
 /// How often a ledger that is followed is looked at.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
+/// Letters of a session's name that tell which one is meant.
+const NAME_LETTERS_MIN: usize = 4;
+
+/// The session of this number as a person is told of it.
+#[must_use]
+pub fn named(number: &str) -> String {
+    match number.parse::<u64>() {
+        Ok(number) => format!("{number:016x}"),
+        Err(_) => number.to_owned(),
+    }
+}
+
+/// Whether a session is meant: by its number in the ledger, or by how its name begins.
+fn is_meant(number: &str, wanted: &str) -> bool {
+    number == wanted || (wanted.len() >= NAME_LETTERS_MIN && named(number).starts_with(wanted))
+}
+
 /// What to hand out.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Only this session's records.
+    /// Only this session's records: its number, or how its name begins.
     pub session: Option<String>,
     /// Go on with what is written from now on.
     pub follow: bool,
@@ -87,10 +104,10 @@ pub fn selected(
         let record = wire::record(&line).ok_or_else(|| LedgerError::Line(path.clone(), number))?;
         number = record.seq.saturating_add(1);
         if let (Some(wanted), Some(opened)) = (&selection.session, read::session_opened(&record)) {
-            if inside && !selection.follow && opened != wanted {
+            if inside && !selection.follow && !is_meant(opened, wanted) {
                 return Ok(());
             }
-            inside = opened == wanted;
+            inside = is_meant(opened, wanted);
         }
         if inside && show(&record).is_break() {
             return Ok(());
@@ -109,13 +126,14 @@ fn end_of(path: &Path) -> Result<u64, LedgerError> {
 fn beginning_of(file: &mut File, state_dir: &Path, session: &str) -> Option<u64> {
     let entry = index::entries(state_dir)
         .into_iter()
-        .find(|entry| entry.session == session)?;
+        .find(|entry| is_meant(&entry.session, session))?;
     file.seek(SeekFrom::Start(entry.offset)).ok()?;
     let mut line = Vec::new();
     BufReader::new(io::Read::by_ref(file))
         .read_until(b'\n', &mut line)
         .ok()?;
     let record = wire::record(&line)?;
-    let begins = record.seq == entry.seq && read::session_opened(&record) == Some(session);
+    let begins = record.seq == entry.seq
+        && read::session_opened(&record).is_some_and(|opened| is_meant(opened, session));
     begins.then_some(entry.offset)
 }

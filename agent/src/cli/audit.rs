@@ -23,6 +23,7 @@ use crate::{
         show::{LOOK_AGAIN, Selection},
     },
     exit,
+    screen::visible,
     store::State,
 };
 
@@ -32,7 +33,7 @@ pub struct Audit {
     /// Go on showing what is written from now on
     #[arg(long)]
     follow: bool,
-    /// Only this session's records; its number, as in its first record
+    /// Only this session's records: as `hermitcrab session` and its first record name it, or the beginning of that
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// One JSON object a line, for programs; the file itself may end with room, which is no JSON
@@ -183,8 +184,8 @@ impl Page {
                 number => writeln!(out, "{}/{number}:", beside::DIR_NAME),
             };
             self.last = number;
-            let text = printed.text(record);
-            heading.and_then(|()| writeln!(out, "{:>6} {:<9} {text}", record.seq, record.kind))
+            let line = printed.line(record);
+            heading.and_then(|()| writeln!(out, "{line}"))
         };
         match written.and_then(|()| out.flush()) {
             Ok(()) => ControlFlow::Continue(()),
@@ -224,9 +225,18 @@ fn show(dir: &Path, audit: &Audit) -> u8 {
             }
         }
     }
-    match audit.follow {
-        true => follow(dir, audit, page),
-        false => exit::OK,
+    if audit.follow {
+        return follow(dir, audit, page);
+    }
+    match &audit.session {
+        Some(session) if page.seen.is_empty() => {
+            say(&format!(
+                "no session `{}` is on record; `hermitcrab audit` shows all, each with its number at its beginning",
+                visible(session)
+            ));
+            exit::USAGE
+        }
+        Some(_) | None => exit::OK,
     }
 }
 

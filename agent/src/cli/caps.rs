@@ -399,6 +399,10 @@ pub(super) fn recorded(
         ambient::session_number().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
     let (mut session, mut records) = command_session(number, opened.head);
     let mut step = |event| session.step(BootClock.now(), event).into_parts().records;
+    records.extend(step(Event::Note(format!(
+        "{}, by command",
+        ground.begun_now()
+    ))));
     records.extend(step(Event::Note(intent.to_owned())));
     ledger.append(&records).map_err(trouble)?;
     ledger.settle().map_err(trouble)?;

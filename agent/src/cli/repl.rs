@@ -364,12 +364,7 @@ impl Repl<'_> {
         };
         let mut printed = audit::printed::Printed::default();
         audit::show::selected(&self.ground.state_dir, &all, |record| {
-            lines.push_back(format!(
-                "{:>6} {:<9} {}",
-                record.seq,
-                record.kind,
-                printed.text(record)
-            ));
+            lines.push_back(printed.line(record));
             if lines.len() > last {
                 lines.pop_front();
             }

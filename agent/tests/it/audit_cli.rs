@@ -125,6 +125,33 @@ fn one_sessions_records_are_shown_as_lines_or_as_json() {
         let from = place * per_session;
         assert_eq!(lines, &home.lines()[from..from + per_session]);
     }
+    // As `hermitcrab session` names it, by its beginning, and by the number of its record.
+    let number = home.lines()[per_session]
+        .split_once("session=")
+        .unwrap()
+        .1
+        .to_owned();
+    let number = number.split(['"', ' ']).next().unwrap();
+    for session in [sessions[1], &sessions[1][..8], number] {
+        let named = home.run(&["audit", "--session", session]);
+        assert_eq!(named.out.lines().count(), per_session, "{session}");
+        assert!(named.out.contains(sessions[1]), "{}", named.out);
+    }
+    let none = home.run(&["audit", "--session", "nosuch"]);
+    assert_eq!((none.code, &*none.out), (Some(64), ""));
+    assert!(none.err.contains("no session `nosuch`"), "{}", none.err);
+    // What was granted and done is told by the calendar.
+    home.run(&["caps", "grant", "fs.create=."]);
+    let kept = home.run(&["audit"]).out;
+    let kept = kept
+        .lines()
+        .find(|line| line.contains("kept by command as standing0"));
+    assert!(
+        kept.is_some_and(|line| line.get(7..9) == Some("20")),
+        "{kept:?}"
+    );
+    let year = |line: &&str| line.contains(" until 2") && line.get(7..9) == Some("20");
+    assert!(all.out.lines().any(|line| year(&line)), "{}", all.out);
     // An index that lies is not believed, and one that is gone not missed.
     let index = std::fs::read_to_string(home.state("ledger.index")).unwrap();
     std::fs::write(

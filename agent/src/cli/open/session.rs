@@ -76,13 +76,19 @@ impl Ground {
         }
         session
             .note(format!(
-                "begun {} in {}, {asking}, proved {}",
-                keeper::utc(ambient::wall_time()),
-                self.workspace.display(),
+                "{}, {asking}, proved {}",
+                self.begun_now(),
                 keeper::isolation_word(isolation)
             ))
             .map_err(runtime)?;
         Ok(session)
+    }
+
+    /// When and where a session begins, as its ledger notes it: the time of its other
+    /// records is counted from there.
+    pub(in crate::cli) fn begun_now(&self) -> String {
+        let now = keeper::utc(ambient::wall_time());
+        format!("begun {now} in {}", self.workspace.display())
     }
 }
 
@@ -108,6 +114,9 @@ pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
     let config = ground.runtime_config(Isolation::Unknown, asking)?;
     let mut session = Runtime::open_on(config, opened, user, Box::new(BootClock))
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    session
+        .note(format!("{}, by command", ground.begun_now()))
+        .map_err(runtime)?;
     ground.rule(&mut session)?;
     Ok(session)
 }
