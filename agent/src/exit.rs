@@ -12,7 +12,7 @@ Exit codes:
   69  this machine lacks something that is needed; `hermitcrab doctor` says what
   70  the agent's own machinery failed
   74  the ledger does not hold
-  77  it was refused, or what it did was discarded
+  77  it was refused, or what it did was discarded; so is what a dry run would have changed
  130  you called `exec` off with ^C; what it did was discarded";
 
 /// It ran.

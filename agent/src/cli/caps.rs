@@ -253,6 +253,7 @@ pub(super) fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
         if let Some(id) = id {
             println!("{id}  {authority}");
         }
+        open::tell_what_is_asked(&mut runtime, &words);
     }
     Ok(exit::OK)
 }

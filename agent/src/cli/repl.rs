@@ -334,6 +334,7 @@ impl Repl<'_> {
                 words.verb,
                 visible(&spelled(&words))
             );
+            open::tell_what_is_asked(&mut self.runtime, &words);
         }
         Ok(exit::OK)
     }

@@ -9,7 +9,7 @@ use hermitcrab_core::{
     digest::Digest,
     grant::AgentId,
     outcome::{Denial, DenialCode},
-    rules::ConfiguredRule,
+    rules::{ConfiguredRule, Sensitivity},
     session::Explanation,
     standing::PortableAuthority,
     tool::Tool,
@@ -106,6 +106,35 @@ impl Runtime {
         Ok(all)
     }
 
+    /// What of a grant in words is asked about each time all the same, whatever is granted:
+    /// what each such place is.
+    ///
+    /// # Errors
+    /// The words mean nothing, or a directory cannot be opened.
+    pub fn asked_all_the_same(
+        &mut self,
+        by: AgentId,
+        words: &GrantWords,
+    ) -> Result<Vec<&'static str>, WordsError> {
+        let spec = words.spec(by, &mut self.mounts, &self.machine, &self.config)?;
+        let mut all = Vec::new();
+        for cap in spec.authority.caps() {
+            let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE)
+                .map_err(|_| WordsError::Object(words.verb.clone(), words.on.clone()))?;
+            let judged = self.machine.look(|session| {
+                let judge = |tool: &Tool| session.rules().sensitivity(*tool, &action);
+                LEAST_ASKED.each_ref().map(judge)
+            });
+            let [Sensitivity::Sensitive(what), ..] = judged else {
+                continue;
+            };
+            if !judged.contains(&Sensitivity::Plain) && !all.contains(&what) {
+                all.push(what);
+            }
+        }
+        Ok(all)
+    }
+
     /// What a grant in words would allow, in words that outlive the session.
     ///
     /// # Errors
@@ -129,6 +158,15 @@ impl Runtime {
         PortableAuthority::from_caps(caps).map_err(WordsError::Denied)
     }
 }
+
+/// The tools that are asked about least: git keeps its own store by a command, and three
+/// have a directory of their own.
+const LEAST_ASKED: [Tool; 4] = [
+    Tool::Terminal,
+    Tool::Memory,
+    Tool::SkillManage,
+    Tool::Cronjob,
+];
 
 /// The tool that has such effects, for rules that look at the tool.
 const fn usual_tool(verb: Verb) -> Tool {

@@ -1,6 +1,9 @@
 //! Grants in words, as configuration, command lines and cases write them.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use hermitcrab_core::{
     authority::{Authority, Cap, Extent, Host, HostPattern, Name, Object, Port, Program, Verb},
@@ -20,6 +23,10 @@ use super::{
     place::tilde_expanded,
 };
 use crate::audit::LedgerError;
+
+/// What the workspace is called where the program itself grants it: no path is, and the name
+/// of a workspace need not be text.
+const THE_WORKSPACE: &str = "\0";
 
 /// A grant as written: a verb, what it is on, how often, how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,10 +90,9 @@ impl Runtime {
     /// # Errors
     /// As for [`Runtime::grant`].
     pub fn grant_basics(&mut self, holder: AgentId) -> Result<Vec<GrantId>, WordsError> {
-        let workspace = self.config.workspace.to_string_lossy().into_owned();
         [
-            ("fs.read", workspace.as_str()),
-            ("fs.list", workspace.as_str()),
+            ("fs.read", THE_WORKSPACE),
+            ("fs.list", THE_WORKSPACE),
             ("proc.exec", "*"),
         ]
         .into_iter()
@@ -161,7 +167,11 @@ impl GrantWords {
         config: &RuntimeConfig,
     ) -> Result<Vec<Object>, WordsError> {
         let wrong = || WordsError::Object(self.verb.clone(), self.on.clone());
-        let path = lexical(&tilde_expanded(&self.on, &config.home)).ok_or_else(wrong)?;
+        let path = match self.on.as_str() {
+            THE_WORKSPACE => config.workspace.clone(),
+            on => in_the_workspace(tilde_expanded(on, &config.home), &config.workspace),
+        };
+        let path = lexical(&path).ok_or_else(wrong)?;
         if mounts.locate(&path).is_none() {
             mounts.open(machine, nearest_directory(&path))?;
         }
@@ -199,6 +209,21 @@ fn peer(text: &str) -> Option<Host> {
         name: HostPattern::Exact(Name::parse_caseless(name).ok()?),
         port,
     })
+}
+
+/// Words are UTF-8, and a workspace need not be: its name as far as letters can say it is
+/// its own, unless something has that very name.
+fn in_the_workspace(path: PathBuf, workspace: &Path) -> PathBuf {
+    if workspace.to_str().is_some() {
+        return path;
+    }
+    let in_letters = PathBuf::from(workspace.to_string_lossy().into_owned());
+    match path.strip_prefix(&in_letters) {
+        Ok(_) if in_letters.symlink_metadata().is_ok() => path,
+        Ok(rest) if rest.as_os_str().is_empty() => workspace.to_owned(),
+        Ok(rest) => workspace.join(rest),
+        Err(_) => path,
+    }
 }
 
 /// The path itself if it is a directory, or the nearest directory above it.

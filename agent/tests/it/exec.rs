@@ -371,3 +371,60 @@ fn a_second_word_typed_along_with_the_first_is_no_answer_to_what_was_not_yet_ask
     pty.ended();
     assert!(home.project().join("f0").exists(), "{}", pty.shown());
 }
+
+#[test]
+fn a_grant_on_what_is_asked_about_each_time_says_what_it_does_not_spare() {
+    let home = Home::new();
+    for grant in [
+        "fs.modify=/etc/passwd",
+        "fs.create=.git/hooks/x",
+        "fs.*=.env",
+    ] {
+        let ran = home.run(&["exec", "--grant", grant, "--", "true"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(
+            ran.err.contains("asked about each time"),
+            "{grant}: {ran:?}"
+        );
+        let kept = home.run(&["caps", "grant", grant]);
+        assert!(
+            kept.err.contains("asked about each time"),
+            "{grant}: {kept:?}"
+        );
+        home.ok(&["caps", "revoke", kept.out.split(' ').next().unwrap()]);
+    }
+    // Git's own store is a command's to keep, the list of jobs a tool's.
+    for grant in [
+        "fs.*=.",
+        "fs.modify=.git/index",
+        "fs.read=/etc/passwd",
+        "fs.*=~/.hermes/cron",
+    ] {
+        let ran = home.run(&["exec", "--grant", grant, "--", "true"]);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{grant}: {ran:?}");
+    }
+}
+
+/// Names of files are bytes, that of a workspace as well.
+#[test]
+fn a_workspace_whose_name_is_no_text_is_worked_in() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let home = Home::new();
+    let place = home.path().join(OsStr::from_bytes(b"w\xe9"));
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("a.txt"), "a\n").unwrap();
+    let line = "cat a.txt; echo b > b.txt";
+    let ran = home.run_in(&place, &["exec", "--", line]);
+    assert_eq!((ran.code, &*ran.out), (Some(77), "a\n"), "{ran:?}");
+    let ran = home.run_in(&place, &["exec", "--grant", "fs.create=.", "--", line]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "a\n"), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(place.join("b.txt")).unwrap(), "b\n");
+    home.ok(&["audit", "verify"]);
+    // What has the very name that letters make of it is another place.
+    let other = home.path().join("w\u{fffd}");
+    std::fs::create_dir(&other).unwrap();
+    let words = format!("fs.create={}", other.display());
+    let ran = home.run_in(&place, &["exec", "--grant", &words, "--", "echo c > c.txt"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!place.join("c.txt").exists());
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hermitcrab_core::{grant::AgentId, outcome::Denial};
 
-use super::{Ground, words};
+use super::{Ground, tell_what_is_asked, words};
 use crate::{
     cli::{Setting, Trouble, say},
     exit,
@@ -42,6 +42,7 @@ impl Ground {
         for grant in &setting.grant {
             let words = words(grant, &self.places.current)?;
             runtime.grant(agent, &words).map_err(unusable)?;
+            tell_what_is_asked(runtime, &words);
         }
         Ok(())
     }

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use crate::{cli::Trouble, exit, runtime::GrantWords};
+use crate::{
+    cli::{Trouble, say},
+    exit,
+    runtime::{GrantWords, Runtime},
+    screen::visible,
+};
 
 /// `VERB=PATH`, the path from the current directory; `VERB=PEER` for the network.
 pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
@@ -13,6 +18,19 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
         ));
     };
     Ok(GrantWords::new(verb, &object(verb, on, current)))
+}
+
+/// Says of a grant what it does not spare: a place that is asked about each time.
+pub fn tell_what_is_asked(session: &mut Runtime, words: &GrantWords) {
+    let agent = session.first_agent();
+    // Words that mean nothing are told by whoever grants them.
+    for what in session.asked_all_the_same(agent, words).unwrap_or_default() {
+        say(&format!(
+            "`{}={}` is on {what}, which is asked about each time, whatever is granted, and refused where nobody can be asked",
+            visible(&words.verb),
+            visible(&words.on)
+        ));
+    }
 }
 
 /// What a verb is to act on, as a command line names it.
