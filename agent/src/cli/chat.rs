@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    io::{BufRead, Write},
+    io::{BufRead, IsTerminal as _, Write},
     rc::Rc,
 };
 
@@ -111,8 +111,18 @@ fn one(
 
 fn each_line(mut say_to: impl FnMut(&str, &mut Seen) -> u8, seen: &mut Seen) -> u8 {
     let mut code = exit::OK;
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
+    let is_typed = std::io::stdin().is_terminal();
+    if is_typed {
+        say(
+            "each line is said to the model, and ^D ends it; `hermitcrab` alone has a prompt with commands of its own",
+        );
+    }
+    let mut lines = std::io::stdin().lock().lines();
+    loop {
+        if is_typed {
+            eprint!("> ");
+        }
+        let Some(Ok(line)) = lines.next() else { break };
         if !seen.goes_on() {
             break;
         }

@@ -480,6 +480,14 @@ impl Repl<'_> {
             let hint = "; a command for the sandbox begins with `!`, and `help` lists the others";
             return Err((format!("{}{hint}", choice::NO_MODEL), exit::USAGE));
         };
+        let asked = self.runtime.servers_to_ask();
+        if self.screen.is_lively && !asked.is_empty() {
+            let line = format!(
+                "  asking for tools: {} (^C goes no further)",
+                asked.join(", ")
+            );
+            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
+        }
         let mut talk = self
             .chat
             .take()
@@ -496,6 +504,7 @@ impl Repl<'_> {
         let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut watch);
         self.is_models.set(false);
         let has_spoken = model.has_spoken.get();
+        let called_off = seen.called_off();
         self.going.keep(&talk, &self.runtime);
         self.chat = Some(talk);
         let turn = match turn {
@@ -514,7 +523,9 @@ impl Repl<'_> {
                 Fate::ToolError | Fate::Failed(_) => failed += 1,
             }
         }
-        if !turn.made.is_empty() {
+        // Nobody refused what was called off, and that it was is said below.
+        let refused = usize::saturating_sub(refused, called_off);
+        if done + refused + failed > 0 {
             let after = self.runtime.last_commit().filter(|id| before != Some(*id));
             let undo = after.map_or_else(String::new, |id| {
                 format!("; `undo` takes back the last, commit {id}")

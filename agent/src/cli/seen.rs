@@ -3,7 +3,7 @@
 
 use std::{cell::Cell, rc::Rc};
 
-use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode, tool::Tool};
 use serde_json::Value;
 
 use crate::{
@@ -28,6 +28,10 @@ pub struct Seen {
     open: Vec<(AgentId, String)>,
     /// The call whose line is the last on the screen.
     last: Option<String>,
+    /// The calls that came to nothing because the turn was called off.
+    called_off: usize,
+    /// The directories of which it was said how they are opened.
+    told_of: Vec<&'static str>,
 }
 
 impl Seen {
@@ -38,7 +42,14 @@ impl Seen {
             is_models,
             open: Vec::new(),
             last: None,
+            called_off: 0,
+            told_of: Vec::new(),
         }
+    }
+
+    /// How many calls came to nothing because the turn was called off: nobody refused these.
+    pub fn called_off(&self) -> usize {
+        self.called_off
     }
 
     /// The line of a call that begins.
@@ -69,6 +80,16 @@ impl Seen {
         let first = self.open.iter().position(|(by, _)| *by == agent);
         let line = first.map(|first| self.open.remove(first).1);
         self.is_models.set(!self.open.is_empty());
+        let was_refused = matches!(
+            result.fate,
+            Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_)
+        );
+        if was_refused && self.cancel.is_thrown() {
+            // Whoever called it off reads that it was, once.
+            self.called_off += 1;
+            self.last = None;
+            return None;
+        }
         let tone = match &result.fate {
             Fate::Ran => status(result)
                 .filter(|_| call.tool == "terminal")
@@ -83,6 +104,29 @@ impl Seen {
         };
         self.last = None;
         Some((tone, told))
+    }
+}
+
+impl Seen {
+    /// How its user lets a tool into the directory that is there for it, where that was what
+    /// was lacking; once for each.
+    fn how_it_is_opened(&mut self, call: &ProposedCall, result: &ToolResult) -> Option<String> {
+        let dir = match Tool::offered(&call.tool)? {
+            Tool::Memory => "~/.hermes/memories",
+            Tool::SkillsList | Tool::SkillView | Tool::SkillManage => "~/.hermes/skills",
+            Tool::Cronjob => "~/.hermes/cron",
+            _ => return None,
+        };
+        // A place in a directory that is open is not told from the home.
+        let is_shut = result.fate == Fate::Refused(DenialCode::NoCap)
+            && result.text.contains(&format!("`{dir}"));
+        if !is_shut || self.told_of.contains(&dir) {
+            return None;
+        }
+        self.told_of.push(dir);
+        Some(format!(
+            "    `mkdir -p {dir}` and `hermitcrab config add-directory {dir}` let it in from the next session on"
+        ))
     }
 }
 
@@ -101,6 +145,9 @@ impl Watch for Seen {
     fn ended(&mut self, agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
         if let Some((tone, told)) = self.over(agent, call, result) {
             eprintln!("{}", self.screen.tone(tone, &told));
+        }
+        if let Some(how) = self.how_it_is_opened(call, result) {
+            eprintln!("{}", self.screen.tone(Tone::Dim, &how));
         }
         Then::Done
     }
@@ -153,12 +200,29 @@ fn reason(result: &ToolResult) -> String {
     match result.fate {
         Fate::AskedRefused(DenialCode::RejectedByUser)
         | Fate::RanDiscarded(DenialCode::RejectedByUser) => "you said no".to_owned(),
+        Fate::AskedRefused(DenialCode::NoAnswer) | Fate::RanDiscarded(DenialCode::NoAnswer) => {
+            "no answer came".to_owned()
+        }
         // The step that is next is the model's.
         Fate::Refused(_) | Fate::AskedRefused(_) | Fate::RanDiscarded(_) => {
-            shown(error.split(". Next step: ").next().unwrap_or(&error))
+            let error = error.split(". Next step: ").next().unwrap_or(&error);
+            shown(without_number(error))
         }
         Fate::Ran | Fate::ToolError | Fate::Failed(_) => format!("{fate}: {}", shown(&error)),
     }
+}
+
+/// A reason without the number of the call or the question at its end, which names nothing
+/// its user has seen.
+fn without_number(reason: &str) -> &str {
+    let named = reason.strip_suffix('`').and_then(|reason| {
+        let (reason, name) = reason.rsplit_once(": `")?;
+        let number = ["call", "question"]
+            .iter()
+            .find_map(|kind| name.strip_prefix(kind))?;
+        (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(reason)
+    });
+    named.unwrap_or(reason)
 }
 
 /// The status of a command that says that something went wrong.
@@ -176,6 +240,74 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_call_that_its_user_called_off_was_refused_by_nobody() {
+        let cancel = Cancel::default();
+        let mut seen = Seen::new(Screen::default(), cancel.clone(), Rc::default());
+        let call = ProposedCall {
+            id: String::new(),
+            tool: "terminal".to_owned(),
+            arguments: String::new(),
+        };
+        let stopped = ToolResult {
+            fate: Fate::RanDiscarded(DenialCode::RejectedByUser),
+            ..ToolResult::error("x")
+        };
+        seen.begun(AgentId::FIRST, &call, &json!({}));
+        let told = seen.over(AgentId::FIRST, &call, &stopped);
+        assert_eq!(
+            told.map(|(_, told)| told).as_deref(),
+            Some("    you said no")
+        );
+        cancel.throw();
+        seen.begun(AgentId::FIRST, &call, &json!({}));
+        assert!(seen.over(AgentId::FIRST, &call, &stopped).is_none());
+        assert_eq!(seen.called_off(), 1);
+    }
+
+    #[test]
+    fn how_a_tools_own_directory_is_opened_is_said_once() {
+        let mut seen = Seen::new(Screen::default(), Cancel::default(), Rc::default());
+        let call = |tool: &str| ProposedCall {
+            id: String::new(),
+            tool: tool.to_owned(),
+            arguments: String::new(),
+        };
+        let shut = |place: &str| ToolResult {
+            fate: Fate::Refused(DenialCode::NoCap),
+            ..ToolResult::error(&format!("no capability held for this: `{place}`"))
+        };
+        let notes = shut("~/.hermes/memories/USER.md");
+        let how = seen.how_it_is_opened(&call("memory"), &notes);
+        assert!(how.is_some_and(|how| how.contains("config add-directory ~/.hermes/memories`")));
+        assert_eq!(seen.how_it_is_opened(&call("memory"), &notes), None);
+        let skills = shut("~/.hermes/skills");
+        assert!(
+            seen.how_it_is_opened(&call("skill_view"), &skills)
+                .is_some()
+        );
+        // What is refused elsewhere, or was let in.
+        for (tool, place) in [
+            ("read_file", "~/.hermes/cron/jobs.json"),
+            ("cronjob", "fs.modify /home/u/.hermes/cron/jobs.json"),
+        ] {
+            assert_eq!(seen.how_it_is_opened(&call(tool), &shut(place)), None);
+        }
+    }
+
+    #[test]
+    fn a_reason_names_no_number_its_reader_has_not_seen() {
+        for (reason, expected) in [
+            ("the grant was revoked: `call13`", "the grant was revoked"),
+            ("nobody answered: `question0`", "nobody answered"),
+            ("no such file: `call`", "no such file: `call`"),
+            ("no such file: `call7.txt`", "no such file: `call7.txt`"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(without_number(reason), expected);
+        }
+    }
 
     #[test]
     fn what_became_of_a_call_is_said_of_that_call_also_where_work_was_handed_out() {

@@ -306,7 +306,7 @@ impl Hands<'_> {
         } else if wanted {
             self.settle(call, about, seen, &mut finished)
         } else {
-            let denial = Denial::new(DenialCode::RejectedByUser, "the command was stopped");
+            let denial = Denial::new(DenialCode::RejectedByUser, "it was called off while it ran");
             Ok(Some((denial, false)))
         };
         let outcome = match &settled {

@@ -84,6 +84,7 @@ mod servers_pieces;
 mod session_cli;
 mod siblings;
 mod side_by_side;
+mod spoken_to;
 mod standing;
 mod standing_disk;
 mod store_file;

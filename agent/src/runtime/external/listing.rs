@@ -137,6 +137,16 @@ impl Runtime {
         }
     }
 
+    /// The declared servers that are asked for their tools before the next turn.
+    #[must_use]
+    pub fn servers_to_ask(&self) -> Vec<&str> {
+        self.externals
+            .iter()
+            .filter(|known| matches!(known.listed, Listed::NotYet))
+            .map(|known| known.server.name.as_str())
+            .collect()
+    }
+
     /// What a server says about its tools.
     ///
     /// # Errors
