@@ -258,6 +258,19 @@ pub(super) fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
     Ok(exit::OK)
 }
 
+/// Ends what is kept for a place, as `revoke` does.
+pub(super) fn end_at(place: &Where) -> Result<(), Trouble> {
+    let (_, keeper) = desk(place)?;
+    let here = &keeper.here().audience;
+    let kept = keeper.contents().standing.iter();
+    let ids: Vec<StandingId> = kept
+        .filter(|kept| kept.standing.audience == *here && kept.standing.kept == Kept::Confirmed)
+        .map(|kept| kept.standing.id)
+        .collect();
+    drop(keeper);
+    revoke(place, &ids).map(drop)
+}
+
 fn confirm(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
     let (ground, mut keeper) = desk(place)?;
     let mut code = exit::OK;

@@ -52,6 +52,12 @@ enum CronWhat {
         #[arg(required = true, value_name = "VERB=OBJECT")]
         grants: Vec<String>,
     },
+    /// Take jobs off the list for good, and end what they hold
+    Remove {
+        /// As listed, or the beginning of its number
+        #[arg(required = true, value_name = "JOB")]
+        jobs: Vec<String>,
+    },
     /// Run the jobs that are due, one after the other, with nobody to ask
     Tick {
         #[command(flatten)]
@@ -63,6 +69,7 @@ pub fn cron(cron: &Cron) -> u8 {
     let done = match cron.what.as_ref().unwrap_or(&CronWhat::List) {
         CronWhat::List => list(&cron.place),
         CronWhat::Grant { job, grants } => grant(&cron.place, job, grants),
+        CronWhat::Remove { jobs } => remove(&cron.place, jobs),
         CronWhat::Tick { choice } => tick(&cron.place, choice),
     };
     done.unwrap_or_else(|(message, code)| {
@@ -75,7 +82,10 @@ fn list(base: &Where) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
     if all.is_empty() {
-        println!("there are no jobs");
+        println!(
+            "there are no jobs; a model makes them with `cronjob`, once `hermitcrab config add-directory ~/.hermes/cron` \
+             lets it see the list"
+        );
     }
     for job in &all {
         let recovered = turns::recovered(job, &ambient::now_here());
@@ -91,6 +101,18 @@ fn list(base: &Where) -> Result<u8, Trouble> {
             on_one_line(&jobs::name(job)),
             on_one_line(next)
         );
+        let last = jobs::text(job, "last_run_at");
+        if !last.is_empty() {
+            let error = match jobs::text(job, "last_error") {
+                "" => String::new(),
+                error => format!(": {error}"),
+            };
+            let status = jobs::text(job, "last_status");
+            println!(
+                "    last: {}",
+                on_one_line(&format!("{last}, {status}{error}"))
+            );
+        }
         let script = text_of(shelf.script(job));
         for line in caps::held_at(&Shelf::place(base, job, script.as_deref()))? {
             println!("    holds {line}");
@@ -106,6 +128,23 @@ fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {
     let script = text_of(shelf.script(job));
     println!("{}", in_full(job, script.as_deref()));
     caps::grant(&Shelf::place(base, job, script.as_deref()), grants)
+}
+
+fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
+    let shelf = shelf()?;
+    let all = shelf.read()?;
+    // All of them are known before the first is gone.
+    let chosen: Vec<&Job> = words
+        .iter()
+        .map(|word| named(&all, word).map_err(|why| (why, exit::USAGE)))
+        .collect::<Result<_, _>>()?;
+    for job in chosen {
+        let script = text_of(shelf.script(job));
+        // What it holds ends first: a job that is cut off from its grants does no harm.
+        caps::end_at(&Shelf::place(base, job, script.as_deref()))?;
+        shelf.remove(jobs::text(job, "id"))?;
+    }
+    Ok(exit::OK)
 }
 
 /// The job of this number, or the only one whose number begins so.

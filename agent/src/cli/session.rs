@@ -129,7 +129,15 @@ fn run(session: &Session) -> Result<u8, Trouble> {
         number: session.session.as_deref(),
         workspace: session.place.workspace.as_deref().map(real),
     };
+    let is_a_list = matches!(session.what, None | Some(What::List { .. }));
     let (found, silent) = which::running(&dir, &meant)?;
+    if found.is_empty() {
+        let none = ControlError::NoSession(dir);
+        if !is_a_list || meant.is_said() {
+            return Err(trouble(&none));
+        }
+        say(&none.to_string());
+    }
     if let Some(error) = &silent {
         say(&error.to_string());
     }

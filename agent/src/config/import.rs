@@ -74,7 +74,14 @@ pub fn import(from: &Path, config: &Path) -> Result<Imported, ConfigError> {
 /// The same for a program that can run models in files, or cannot.
 fn import_for(from: &Path, config: &Path, runs_files: bool) -> Result<Imported, ConfigError> {
     use std::io::Read as _;
+    /// Somebody who comes from Hermes may take this for the way.
+    const OF_HERMES: &str = "what a home of Hermes holds is looked at by `cargo bisim migrate --hermes-home DIR`, \
+                             which writes what could be taken over";
     let mut text = String::new();
+    if from.is_dir() {
+        let why = format!("it is a directory; {OF_HERMES}");
+        return Err(ConfigError::Form(from.to_owned(), why));
+    }
     std::fs::File::open(from)
         .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
         .map_err(|error| ConfigError::Io(from.to_owned(), error))?;
@@ -84,6 +91,9 @@ fn import_for(from: &Path, config: &Path, runs_files: bool) -> Result<Imported, 
             Ok(_) => {
                 "; a configuration of this program's own, such as a migration proposes, is put where \
                  `hermitcrab config path` says, or its keys are set one by one"
+            }
+            Err(_) if from.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") => {
+                &*format!("; {OF_HERMES}")
             }
             Err(_) => "",
         };

@@ -319,6 +319,19 @@ fn the_settings_of_the_python_tool_are_taken_over() {
 }
 
 #[test]
+fn a_home_of_hermes_is_no_configuration_of_hermits_and_it_is_said_what_looks_at_one() {
+    let home = Home::new();
+    let hermes = home.path().join(".hermes");
+    std::fs::create_dir(&hermes).unwrap();
+    std::fs::write(hermes.join("config.yaml"), "model: m\n").unwrap();
+    for from in [hermes.clone(), hermes.join("config.yaml")] {
+        let ran = home.run(&["config", "import", from.to_str().unwrap()]);
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(ran.err.contains("migrate --hermes-home"), "{ran:?}");
+    }
+}
+
+#[test]
 fn completions_and_manuals_are_written_for_every_command() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish"] {

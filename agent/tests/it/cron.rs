@@ -428,3 +428,25 @@ fn a_job_that_is_worked_on_with_another_skill_is_another_one() {
     skilled("other");
     assert!(!home.ok(&["cron"]).contains("holds standing"));
 }
+
+#[test]
+fn a_job_is_ended_by_hand_with_what_it_holds_and_the_list_says_how_it_went() {
+    let (home, id) = with_job("every 1h");
+    home.ok(&["cron", "grant", &id, "fs.create=./note.txt"]);
+    assert!(home.ok(&["caps", "list", "--all"]).contains("standing0"));
+    home.ok(&["cron", "tick"]);
+    let listed = home.ok(&["cron"]);
+    let last = listed.lines().find(|line| line.contains("last: "));
+    assert!(last.is_some_and(|line| line.ends_with(", ok")), "{listed}");
+    let none = home.run(&["cron", "remove", "nosuch"]);
+    assert_eq!(none.code, Some(64), "{none:?}");
+    let gone = home.run(&["cron", "remove", &id[..6]]);
+    assert_eq!(gone.code, Some(0), "{gone:?}");
+    assert!(gone.err.contains("is off the list"), "{gone:?}");
+    assert!(home.ok(&["cron"]).contains("there are no jobs"));
+    // Nothing waits for a job that says the same.
+    let kept = home.ok(&["caps", "list", "--all"]);
+    assert!(kept.contains("it was revoked"), "{kept}");
+    assert!(home.ledger().contains("revoked by command: standing0"));
+    assert!(home.ok(&["audit", "verify"]).contains("whole"));
+}

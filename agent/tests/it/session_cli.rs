@@ -94,9 +94,17 @@ fn a_grant_of_a_running_session_is_listed_and_revoked_and_what_ran_on_it_is_gone
         );
     }
     assert!(home.ok(&["audit", "verify"]).contains("whole"));
-    let none = home.run(&["session"]);
-    assert_eq!(none.code, Some(64), "{none:?}");
-    assert!(none.err.contains("no session runs"), "{}", none.err);
+    // A list of none is a list; what is to be done to one that is not there is a mistake.
+    for (arguments, code) in [
+        (&["session"][..], 0),
+        (&["session", "list"], 0),
+        (&["session", "--session", "12ab"], 64),
+        (&["session", "end"], 64),
+    ] {
+        let none = home.run(arguments);
+        assert_eq!(none.code, Some(code), "{none:?}");
+        assert!(none.err.contains("no session runs"), "{}", none.err);
+    }
 }
 
 #[test]

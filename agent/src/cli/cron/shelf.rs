@@ -86,6 +86,20 @@ impl Shelf {
         id: &str,
         change: impl FnOnce(Job) -> Option<Job>,
     ) -> Result<(), Trouble> {
+        self.changed(id, change, "is done for good")
+    }
+
+    /// Takes a job off the list.
+    pub(super) fn remove(&self, id: &str) -> Result<(), Trouble> {
+        self.changed(id, |_| None, "is off the list")
+    }
+
+    fn changed(
+        &self,
+        id: &str,
+        change: impl FnOnce(Job) -> Option<Job>,
+        gone: &str,
+    ) -> Result<(), Trouble> {
         let lock = self
             .lock(".jobs.lock")
             .and_then(|file| file.lock().map(|()| file))
@@ -94,7 +108,7 @@ impl Shelf {
         if let Some(at) = all.iter().position(|job| jobs::text(job, "id") == id) {
             match change(all.remove(at)) {
                 Some(job) => all.insert(at, job),
-                None => say(&format!("job {} is done for good", visible(id))),
+                None => say(&format!("job {} {gone}", visible(id))),
             }
             let text = pyjson::ascii(&pyjson::indented(&json!({
                 "jobs": all, "updated_at": schedule::iso(&ambient::now_here()),

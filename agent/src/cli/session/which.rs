@@ -69,7 +69,7 @@ impl Meant<'_> {
 /// meant; and why one does not answer, if there is such a one.
 ///
 /// # Errors
-/// None runs, none of them answers, or none of those that run is meant.
+/// None of them answers, or none of those that run is meant; that none runs is no error.
 pub fn running(
     state_dir: &Path,
     meant: &Meant<'_>,
@@ -91,8 +91,10 @@ pub fn running(
         }
     }
     if found.is_empty() {
-        let none = ControlError::NoSession(state_dir.to_owned());
-        return Err(trouble(&silent.unwrap_or(none)));
+        return match silent {
+            Some(error) => Err(trouble(&error)),
+            None => Ok((found, None)),
+        };
     }
     let (those, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|one| meant.is(&one.listing));
