@@ -85,6 +85,24 @@ pub fn plan(runtime: &mut Runtime) -> String {
     }
 }
 
+/// Whether a call came to its end, by its result as the model was told it: what was refused
+/// or failed says why, under a name that a result has for that alone.
+fn came_of(result: &str) -> ToolCallStatus {
+    // Advice to the model may stand below.
+    let mut told = serde_json::Deserializer::from_str(result).into_iter::<Value>();
+    let Some(Ok(Value::Object(told))) = told.next() else {
+        return ToolCallStatus::Completed;
+    };
+    let has_error = |error: &Value| error.as_str().is_some_and(|error| !error.is_empty());
+    let failed = told.get("error").is_some_and(has_error)
+        || told.get("success") == Some(&Value::Bool(false));
+    if failed {
+        ToolCallStatus::Failed
+    } else {
+        ToolCallStatus::Completed
+    }
+}
+
 /// A conversation, as updates in its order.
 pub fn replayed(messages: &[Message]) -> Vec<SessionUpdate> {
     let chunk = |text: &str| ContentChunk::new(ContentBlock::from(text.to_owned()));
@@ -112,7 +130,7 @@ pub fn replayed(messages: &[Message]) -> Vec<SessionUpdate> {
                 updates.push(SessionUpdate::ToolCall(
                     ToolCall::new(format!("earlier-{place}"), described.title)
                         .kind(described.kind)
-                        .status(ToolCallStatus::Completed)
+                        .status(came_of(text))
                         .raw_input(arguments)
                         .raw_output(updates::raw(text))
                         .content(vec![updates::text(&updates::readable(text))]),
@@ -121,4 +139,39 @@ pub fn replayed(messages: &[Message]) -> Vec<SessionUpdate> {
         }
     }
     updates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_refused_before_is_not_shown_as_done() {
+        for (result, expected) in [
+            (
+                r#"{"output": "x", "exit_code": 1, "error": null}"#,
+                ToolCallStatus::Completed,
+            ),
+            (
+                r#"{"success": true, "diff": "-a"}"#,
+                ToolCallStatus::Completed,
+            ),
+            (
+                r#"{"output": "", "exit_code": -1, "error": "discarded", "status": "blocked"}"#,
+                ToolCallStatus::Failed,
+            ),
+            (
+                r#"{"success": false, "error": "Edit rejected by user"}"#,
+                ToolCallStatus::Failed,
+            ),
+            (
+                "{\"error\": \"no such file\"}\n\n[Tool loop warning]",
+                ToolCallStatus::Failed,
+            ),
+            ("error", ToolCallStatus::Completed),
+            ("", ToolCallStatus::Completed),
+        ] {
+            assert_eq!(came_of(result), expected, "{result}");
+        }
+    }
 }
