@@ -22,10 +22,7 @@ fn dir() -> DirId {
 /// Caps on so many directories, none below another.
 fn caps(count: usize) -> Vec<Cap> {
     let dir = dir();
-    let object = |number: usize| Object::Dir {
-        dir,
-        below: rel(&format!("src/part{number}/of/it")),
-    };
+    let object = |number: usize| Object::tree(dir, rel(&format!("src/part{number}/of/it")));
     (0..count)
         .map(|number| Cap::new(Verb::FsRead, object(number)).unwrap())
         .collect()
@@ -53,10 +50,7 @@ fn authorities(criterion: &mut Criterion) {
             );
         });
         let held = Authority::from_caps(caps.clone()).unwrap();
-        let below = Object::Dir {
-            dir: dir(),
-            below: rel("src/part3/of/it/and/below.rs"),
-        };
+        let below = Object::tree(dir(), rel("src/part3/of/it/and/below.rs"));
         let wanted = Cap::new(Verb::FsRead, below).unwrap();
         group.bench_function(BenchmarkId::new("covers", count), |bencher| {
             bencher.iter(|| held.covers_cap(black_box(&wanted)));
