@@ -128,7 +128,7 @@ fn write_derived(folder: &Path) -> anyhow::Result<()> {
 /// Prints everything that is wrong, and says whether nothing was.
 pub fn check(from: Option<&Path>, folder: &Path) -> anyhow::Result<Passed> {
     let mut wrong = Vec::new();
-    let suites = bisim::suite::load(folder).unwrap_or_else(|problems| {
+    let loaded = bisim::suite::load(folder).unwrap_or_else(|problems| {
         wrong.extend(problems.iter().map(ToString::to_string));
         Default::default()
     });
@@ -136,11 +136,11 @@ pub fn check(from: Option<&Path>, folder: &Path) -> anyhow::Result<Passed> {
         Ok(catalogue) => {
             // The form alone: dates are held against the day when the oracle runs.
             let mut faults = bisim::known::lint(&catalogue, None);
-            if !suites.cases.is_empty() {
+            if !loaded.cases.is_empty() {
                 let releases = bisim::hermes_env::known_versions();
                 faults.extend(bisim::known::strangers(
                     &catalogue,
-                    &suites.cases,
+                    &loaded.cases,
                     &releases,
                 ));
             }
