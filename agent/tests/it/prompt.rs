@@ -10,7 +10,7 @@ use crate::support::{
     backend::{backend, send},
     editor::model,
     home::Home,
-    pty::Pty,
+    pty::{Pty, at_prompt as start},
 };
 
 /// A home where the first start is over.
@@ -18,13 +18,6 @@ fn settled(config: &str) -> Home {
     let home = Home::new();
     home.configure(config);
     home
-}
-
-fn start(home: &Home) -> Pty {
-    let mut pty = Pty::start(home, &[], &[]);
-    pty.sees("or `help`.");
-    pty.prompt();
-    pty
 }
 
 #[test]

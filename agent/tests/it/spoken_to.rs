@@ -3,7 +3,11 @@
 
 use serde_json::json;
 
-use crate::support::{editor::model, home::Home, pty::Pty};
+use crate::support::{
+    editor::model,
+    home::Home,
+    pty::{Pty, at_prompt as start},
+};
 
 fn settled(more: &str) -> Home {
     let home = Home::new();
@@ -12,13 +16,6 @@ fn settled(more: &str) -> Home {
         model()
     ));
     home
-}
-
-fn start(home: &Home) -> Pty {
-    let mut pty = Pty::start(home, &[], &[]);
-    pty.sees("or `help`.");
-    pty.prompt();
-    pty
 }
 
 /// Whoever calls off what a model does did not say no to it.

@@ -193,6 +193,13 @@ mod tests {
         unreached(had, Ending::Exited(status), &[], &["", said]).unwrap_or_default()
     }
 
+    fn tried(target: &str, verdict: Verdict) -> Attempt {
+        Attempt {
+            target: target.to_owned(),
+            verdict,
+        }
+    }
+
     #[test]
     fn where_no_network_is_held_it_is_said_what_lets_a_command_reach_whom_it_named() {
         for said in [
@@ -272,10 +279,6 @@ mod tests {
 
     #[test]
     fn a_command_that_goes_on_is_said_once_not_to_have_reached_somebody() {
-        let tried = |target: &str, verdict| Attempt {
-            target: target.to_owned(),
-            verdict,
-        };
         let mut all = vec![
             tried("a.example:443", Verdict::NotListed),
             tried("b.example:443", Verdict::Connected),
@@ -303,10 +306,6 @@ mod tests {
 
     #[test]
     fn whom_the_proxy_did_not_let_through_is_named_with_the_reason_once() {
-        let tried = |target: &str, verdict| Attempt {
-            target: target.to_owned(),
-            verdict,
-        };
         let attempts = [
             tried("a.example:443", Verdict::NotListed),
             tried("a.example:443", Verdict::NotListed),

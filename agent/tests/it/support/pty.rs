@@ -187,6 +187,14 @@ impl Pty {
     }
 }
 
+/// The prompt of a home where the first start is over.
+pub fn at_prompt(home: &Home) -> Pty {
+    let mut pty = Pty::start(home, &[], &[]);
+    pty.sees("or `help`.");
+    pty.prompt();
+    pty
+}
+
 impl Drop for Pty {
     fn drop(&mut self) {
         let _ = self.child.kill();
