@@ -428,3 +428,21 @@ fn a_workspace_whose_name_is_no_text_is_worked_in() {
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(!place.join("c.txt").exists());
 }
+
+/// A program that tries again for minutes prints nothing of it.
+#[test]
+fn whom_a_command_that_goes_on_did_not_reach_is_said_before_its_end() {
+    let home = Home::new();
+    let asks = "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT 127.0.0.1:9 HTTP/1.1\\r\\n\\r\\n' >&3; \
+                read -r line <&3; sleep 6; echo over >&2";
+    let ran = home.run(&["exec", "--grant", "net.connect=127.0.0.1:8", "--", asks]);
+    let (said, over) = (
+        ran.err.find("It goes on, but did not reach `127.0.0.1:9`"),
+        ran.err.find("over"),
+    );
+    assert!(said.is_some() && said < over, "{ran:?}");
+    assert!(
+        ran.err.contains("Of the network it did not reach"),
+        "{ran:?}"
+    );
+}
