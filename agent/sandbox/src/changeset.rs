@@ -33,7 +33,7 @@ mod scan;
 pub(crate) mod settled;
 pub(crate) mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -351,6 +351,19 @@ impl ChangeSet {
     /// The names of the layer that are not any more as they were seen.
     pub(crate) fn moved_on(&self) -> Vec<RelPath> {
         self.so_far.moved_on(self.upper.as_fd())
+    }
+
+    /// The names that are changes, each with what it lies in.
+    pub(crate) fn names_told(&self) -> BTreeSet<RelPath> {
+        let mut names = BTreeSet::new();
+        for change in &self.changes {
+            let mut name = Some(change.path.clone());
+            while let Some(path) = name.filter(|path| !names.contains(path)) {
+                name = path.parent();
+                names.insert(path);
+            }
+        }
+        names
     }
 
     /// The names its command had and gave up since.

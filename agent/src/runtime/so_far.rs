@@ -33,8 +33,9 @@ use super::{
 const REST: u32 = 10;
 /// And at least so long.
 const REST_MIN: Duration = Duration::from_millis(50);
-/// How often a look is tried again without what cannot stand yet.
-const TRIES_MAX: usize = 4;
+/// How often a look is tried again without what cannot stand yet. Of a command that changes
+/// what it made again and again, each time there is less of it.
+const TRIES_MAX: usize = 8;
 /// What of one command is carried over in one go, at first, at least and at most. While it
 /// is, no grant can be ended: so it is as much as is done in about that time.
 const PORTION: Portion = portion_of(128);
@@ -156,7 +157,12 @@ impl Hands<'_> {
             let mut late = self.late(step, &look)?;
             standing.waiting = standing.waiting.saturating_add(late.len());
             // What its command gave up would be seen by it again.
-            late.extend(look.given_up());
+            let given_up = look.given_up();
+            if !given_up.is_empty() {
+                late.extend(given_up);
+                look = look.without_newcomers(late)?;
+                continue;
+            }
             if !late.is_empty() {
                 // What is left may be another change by itself.
                 look = look.without(late)?;
@@ -179,7 +185,7 @@ impl Hands<'_> {
                 }
                 return None;
             }
-            look = look.without(moved)?;
+            look = look.without_newcomers(moved)?;
         }
         None
     }

@@ -256,7 +256,7 @@ impl Scan {
         depth: usize,
     ) -> Result<(), ChangeSetError> {
         if self.is_left_alone(path) {
-            self.note_left(upper, name, path);
+            self.note_left_alone(upper, name, path);
             return Ok(());
         }
         let found = stat_name(upper, name, path)?

@@ -11,7 +11,10 @@
 
 mod brought;
 mod elsewhere;
+#[cfg(test)]
+mod made;
 mod outside;
+mod restless;
 mod undone;
 
 use std::fmt;

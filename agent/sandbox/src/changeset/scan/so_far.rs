@@ -40,10 +40,20 @@ const FILE_BYTES_MAX: i64 = 8 << 20;
 pub(crate) struct Meanwhile {
     /// Names that are not looked at.
     pub left: BTreeSet<RelPath>,
+    /// Names that are looked at, each with what it lies in; `None` for all.
+    pub only: Option<BTreeSet<RelPath>>,
     /// Whether names that are gone are changes.
     pub tells_gone: bool,
     /// What of it is told at most.
     pub portion: Portion,
+}
+
+impl Meanwhile {
+    /// Whether a name is not among those that are looked at.
+    fn is_beside(&self, path: &RelPath) -> bool {
+        let only = self.only.as_ref();
+        only.is_some_and(|only| !only.contains(path))
+    }
 }
 
 /// What was seen of it.
@@ -152,7 +162,15 @@ impl Scan {
     /// Whether a name is none of this look's.
     pub(super) fn is_left_alone(&self, path: &RelPath) -> bool {
         let meanwhile = self.while_it_runs.as_ref();
-        meanwhile.is_some_and(|meanwhile| meanwhile.left.contains(path))
+        meanwhile
+            .is_some_and(|meanwhile| meanwhile.left.contains(path) || meanwhile.is_beside(path))
+    }
+
+    /// Notes a name that is left alone: whoever left it may not have known of it.
+    pub(super) fn note_left_alone(&mut self, upper: BorrowedFd<'_>, name: &[u8], path: &RelPath) {
+        let meanwhile = self.while_it_runs.as_ref();
+        self.so_far.waits |= meanwhile.is_some_and(|meanwhile| meanwhile.is_beside(path));
+        self.note_left(upper, name, path);
     }
 
     /// Whether a name is left for later: a long file, a pipe, a socket.
