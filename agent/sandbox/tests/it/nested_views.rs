@@ -134,3 +134,25 @@ fn a_view_lies_in_another_only_where_it_shows_what_is_there() {
     let moved = with(vec![shown(&workspace, &work, "a/work")]);
     assert!(matches!(step_of(moved), Step::ViewPlace | Step::ViewSource));
 }
+
+#[test]
+fn nothing_above_a_view_within_a_view_gets_another_name_with_it() {
+    let workspace = tree();
+    let deep = cap(&workspace, "a/work/deep");
+    for layer in [Layer::Overlay, Layer::Copy] {
+        on(layer, || {
+            let script = "perl -e 'for (qw(a a/work a/work/deep)) { rename($_, \"x\") and print \"$_\\n\" }'; \
+                          mv a/other b; ls . a a/work/deep";
+            let mut command = workspace.command(script);
+            command.views.push(shown(&workspace, &deep, "a/work/deep"));
+            let finished = run(&command).unwrap();
+            let left = ".:\na\nb\nbeside\n\na:\nwork\n\na/work/deep:\nfile\n";
+            assert_eq!(text(&finished), left, "{layer:?}");
+            let [outer, inner] = &finished.changes[..] else {
+                panic!("two views")
+            };
+            assert_eq!(names(outer), ["b", "a/other"], "{layer:?}");
+            assert!(inner.is_empty(), "{inner:?}");
+        });
+    }
+}

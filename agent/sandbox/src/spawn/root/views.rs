@@ -53,8 +53,8 @@ pub(super) fn place_all(
     let mut bare = None;
     let mut grounds = Grounds::of(spec, template, copier);
     // One zygote for each set: these are the command's own, unless a fault is planted.
-    // The roots of views, by number, for those that lie in them.
-    let mut roots: Vec<OwnedFd> = Vec::new();
+    // The roots of views, by number, for those that lie in them, and which are copies.
+    let mut roots: Vec<(OwnedFd, bool)> = Vec::new();
     for (number, view) in template.views.iter().enumerate() {
         let around = sources::around(&template.views, view)?;
         let target = match around {
@@ -90,12 +90,16 @@ pub(super) fn place_all(
         }
         withheld::cover(view, &target, is_copy)?;
         if template.views.len() > 1 {
-            roots.push(open_dir(&target, Step::ViewPlace)?);
+            roots.push((open_dir(&target, Step::ViewPlace)?, is_copy));
         }
-        if let Some((outer, below)) = around
-            && let Some(outer) = roots.get(outer)
+        if let Some((number, below)) = around
+            && let (Some((root, is_copy)), Some(outer)) =
+                (roots.get(number), template.views.get(number))
         {
-            move_into(&target, outer, below, view)?;
+            if *is_copy {
+                withheld::hold_above(outer, root, below)?;
+            }
+            move_into(&target, root, below, view)?;
         }
     }
     Ok(Placed {

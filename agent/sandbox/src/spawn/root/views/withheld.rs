@@ -52,6 +52,19 @@ pub(super) fn cover(view: &ViewSpec, target: &Path, is_copy: bool) -> Result<(),
     covers.look_for_names()
 }
 
+/// Holds fast what is above the place of a view that lies in a copy: there a directory could
+/// be given another name with the view in it, which an overlay refuses.
+pub(super) fn hold_above(outer: &ViewSpec, root: &OwnedFd, below: &Path) -> Result<(), StepError> {
+    let mut covers = Covers {
+        view: outer,
+        root: root.try_clone().at(Step::ViewPlace, "the view around it")?,
+        is_copy: true,
+        held_fast: BTreeSet::new(),
+        covered: BTreeSet::new(),
+    };
+    covers.hold_fast(below).map(drop)
+}
+
 struct Covers<'v> {
     view: &'v ViewSpec,
     root: OwnedFd,
