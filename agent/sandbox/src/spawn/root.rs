@@ -7,6 +7,7 @@
 //! be written is made for each. Order matters: /proc is mounted while the old one
 //! is still visible, or the kernel refuses it.
 
+mod etc;
 mod places;
 mod sources;
 mod store;

@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt;
 
 use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode, refused_calls};
-use support::arranged::{Run, twice};
+use support::arranged::{Run, UNSHARE, twice};
 use support::{Workspace, run, text};
 
 /// The lines a script prints.
@@ -243,6 +243,37 @@ fn what_programs_are_set_up_with_is_there_and_what_services_are_is_not() {
         }
     }
     assert!(shown.iter().any(|name| name == "passwd"));
+}
+
+/// Where packages put files that others put passwords and keys beside.
+#[test]
+fn nothing_secret_is_shown_of_what_programs_are_set_up_with() {
+    let name = "isolation::nothing_secret_is_shown_of_what_programs_are_set_up_with";
+    let arrange = "umask 022; mkdir own && mount -t tmpfs none own && mkdir own/up own/work && \
+        mount -t overlay -o lowerdir=/etc,upperdir=own/up,workdir=own/work none /etc || exit 77; \
+        for file in php/8.2/fpm/pool.d/www.conf php/8.2/cli/php.ini ssl/private/server.pem ssl/mine.key \
+            ssl/certs/some.key ssl/certs/some.pem maven/settings.xml maven/m2.conf pki/tls/private/a pki/tls/b \
+            java-99/security/jmxremote.password java-99/security/java.security chromium/policies/managed/a.json; do \
+          mkdir -p /etc/$(dirname $file); echo canary > /etc/$file; \
+        done; \
+        for number in $(seq 100); do echo certificate > /etc/ssl/certs/of-many-$number; done; \
+        echo 'canary export http_proxy=http://ada:pw@proxy:3128' > /etc/profile; \
+        chmod -R a+rX /etc/php /etc/ssl /etc/maven /etc/pki /etc/java-99 /etc/chromium";
+    let Some(Run::Inner) = twice(name, &UNSHARE, arrange, "") else {
+        return;
+    };
+    let shown = lines("grep -rls canary /etc | sort; ls /etc/ssl/certs | grep -c of-many");
+    assert_eq!(
+        shown,
+        [
+            "/etc/java-99/security/java.security",
+            "/etc/maven/m2.conf",
+            "/etc/php/8.2/cli/php.ini",
+            "/etc/pki/tls/b",
+            "/etc/ssl/certs/some.pem",
+            "100",
+        ]
+    );
 }
 
 #[test]

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -22,102 +21,17 @@ use rustix::mount::{
 
 use super::places::{
     EMPTY, EXCHANGE_DIR, LAYERS, NESTED, NEW, OLD, OWN, SOURCES, STORE, WITHHELD_DIR,
-    WITHHELD_FILE, place_for, places_below_etc,
+    WITHHELD_FILE, place_for,
 };
 use super::sources::{self, Staged};
-use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
-use super::{store, watches};
+use super::tools::{bind_read_only, make_dir, seal, tmpfs};
+use super::{etc, store, watches};
 use crate::spawn::place::{self, SYSTEM};
 use crate::spawn::spec::{Places, ViewSpec};
 use crate::step::{AtStep, Step, StepError};
-use crate::sys;
 
 /// Room for the root.
 const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
-
-/// What of /etc is shown, each read-only, if it is there: what the C library and the
-/// machine's programs are set up with, and are not started without (OpenJDK, Maven, TeX).
-/// Nothing of it tells of this machine's people, services or keys. With `*` at the end all
-/// that begin so.
-const ETC_ENTRIES: &[&str] = &[
-    "ImageMagick-*",
-    "OpenCL",
-    "R",
-    "SuSE-release",
-    "alpine-release",
-    "alternatives",
-    "ant",
-    "arch-release",
-    "bash.bashrc",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "centos-release",
-    "chromium",
-    "chromium.d",
-    "crypto-policies",
-    "debian_version",
-    "dictionaries-common",
-    "dotnet",
-    "dpkg",
-    "emacs",
-    "erlang",
-    "ethertypes",
-    "fedora-release",
-    "firefox*",
-    "fonts",
-    "ghostscript",
-    "gitattributes",
-    "gitconfig",
-    "glvnd",
-    "gradle",
-    "groff",
-    "host.conf",
-    "inputrc",
-    "java",
-    "java-*",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "libreoffice",
-    "locale.alias",
-    "localtime",
-    "login.defs",
-    "lsb-release",
-    "magic",
-    "magic.mime",
-    "mailcap",
-    "man_db.conf",
-    "manpath.config",
-    "maven",
-    "mime.types",
-    "mono",
-    "networks",
-    "nsswitch.conf",
-    "octave.conf",
-    "openmpi",
-    "os-release",
-    "papersize",
-    "paperspecs",
-    "perl",
-    "php",
-    "pki",
-    "profile",
-    "protocols",
-    "python3*",
-    "redhat-release",
-    "rpc",
-    "services",
-    "sgml",
-    "shells",
-    "ssl",
-    "system-release",
-    "terminfo",
-    "texmf",
-    "timezone",
-    "vim",
-    "vulkan",
-    "xml",
-];
 
 /// Devices with their numbers, which are checked after binding.
 const DEVICES: &[(&str, u32, u32)] = &[
@@ -130,11 +44,6 @@ const DEVICES: &[(&str, u32, u32)] = &[
 
 /// Whoever opens this gets the terminal that controls it, and nothing if none does.
 const TERMINAL: (&str, u32, u32) = ("tty", 5, 0);
-
-/// Longer files of /etc are bound instead of copied.
-const COPY_BYTES_MAX: u64 = 1 << 20;
-/// And so are directories with more in them.
-const COPY_NAMES_MAX: u32 = 64;
 
 /// What there is to know about it.
 #[derive(Debug)]
@@ -190,7 +99,7 @@ pub(crate) fn build(
     };
     tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
     system_dirs()?;
-    etc(user, group, places)?;
+    etc::show(user, group, places)?;
     devices()?;
     for dir in ["/proc", "/tmp", "/var", EXCHANGE_DIR] {
         make_dir(dir, Step::PrivateDirs)?;
@@ -359,121 +268,6 @@ fn system_dirs() -> Result<(), StepError> {
         }
     }
     Ok(())
-}
-
-fn etc(user: u32, group: u32, places: &Places) -> Result<(), StepError> {
-    let etc = Path::new(NEW).join("etc");
-    fs::create_dir(&etc).at(Step::SystemDirs, "etc")?;
-    tmpfs(&etc, "size=16m,nr_inodes=4k,mode=755", Step::SystemDirs)?;
-    for name in &entries_of_etc() {
-        let source = Path::new(OLD).join("etc").join(name);
-        let target = etc.join(name);
-        let Ok(meta) = fs::symlink_metadata(&source) else {
-            continue;
-        };
-        if meta.is_symlink() {
-            let link = fs::read_link(&source).at(Step::SystemDirs, name)?;
-            symlink(link, &target).at(Step::SystemDirs, name)?;
-        } else if meta.is_dir() {
-            fs::create_dir(&target).at(Step::SystemDirs, name)?;
-            if !copied_below(&source, &target, &mut { COPY_NAMES_MAX }) {
-                bind_read_only(&source, &target, Step::SystemDirs)?;
-            }
-        } else if meta.is_file() && !copied(&source, &meta, &target) {
-            fs::write(&target, b"").at(Step::SystemDirs, name)?;
-            bind_read_only(&source, &target, Step::SystemDirs)?;
-        }
-    }
-    accounts(&etc, "passwd", 2, user)?;
-    accounts(&etc, "group", 2, group)?;
-    fs::write(etc.join("hosts"), "127.0.0.1\tlocalhost\n::1\tlocalhost\n")
-        .at(Step::SystemDirs, "hosts")?;
-    places_below_etc(places);
-    seal(&etc, Step::SystemDirs)
-}
-
-/// Those there are on this machine, in order.
-fn entries_of_etc() -> Vec<String> {
-    let Ok(there) = fs::read_dir(Path::new(OLD).join("etc")) else {
-        return Vec::new();
-    };
-    let names = there.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| is_entry_of_etc(name)).collect();
-    names.sort_unstable();
-    names
-}
-
-fn is_entry_of_etc(name: &str) -> bool {
-    ETC_ENTRIES
-        .iter()
-        .any(|entry| match entry.strip_suffix('*') {
-            Some(begins) => name.starts_with(begins),
-            None => name == *entry,
-        })
-}
-
-/// Copies a small file: each mount less makes every sandbox cheaper.
-fn copied(source: &Path, meta: &fs::Metadata, target: &Path) -> bool {
-    meta.len() <= COPY_BYTES_MAX
-        && fs::read(source).is_ok_and(|bytes| fs::write(target, bytes).is_ok())
-        && fs::set_permissions(target, fs::Permissions::from_mode(meta.mode() & 0o555)).is_ok()
-}
-
-/// Copies what is in a small directory; what was copied of one that turns out
-/// not to be is hidden by the mount that is made instead.
-fn copied_below(source: &Path, target: &Path, room: &mut u32) -> bool {
-    let Ok(entries) = fs::read_dir(source) else {
-        return false;
-    };
-    for entry in entries {
-        let Some((entry, rest)) = entry.ok().zip(room.checked_sub(1)) else {
-            return false;
-        };
-        *room = rest;
-        let (source, target) = (entry.path(), target.join(entry.file_name()));
-        let Ok(meta) = fs::symlink_metadata(&source) else {
-            return false;
-        };
-        let done = if meta.is_symlink() {
-            fs::read_link(&source).is_ok_and(|link| symlink(link, &target).is_ok())
-        } else if meta.is_dir() {
-            fs::create_dir(&target).is_ok() && copied_below(&source, &target, room)
-        } else {
-            meta.is_file() && copied(&source, &meta, &target)
-        };
-        if !done {
-            return false;
-        }
-    }
-    true
-}
-
-/// Copies only the lines of root, nobody and the command's own id: the other
-/// accounts of the machine are nobody's business.
-fn accounts(etc: &Path, name: &str, field: usize, own: u32) -> Result<(), StepError> {
-    let source = Path::new(OLD).join("etc").join(name);
-    // Without names a command has only its number: less service, nothing more to see.
-    let text = fs::read(&source).unwrap_or_default();
-    let wanted = [0, 65_534, own];
-    let mut kept = Vec::new();
-    for line in text.split(|byte| *byte == b'\n') {
-        let id = line
-            .split(|byte| *byte == b':')
-            .nth(field)
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .and_then(|text| text.parse::<u32>().ok());
-        if id.is_some_and(|id| wanted.contains(&id)) {
-            kept.extend_from_slice(line);
-            kept.push(b'\n');
-        }
-    }
-    fs::write(etc.join(name), kept).at(Step::SystemDirs, name)
-}
-
-/// Makes what is below a finished directory of the template read-only.
-fn seal(dir: &Path, step: Step) -> Result<(), StepError> {
-    let open = open_dir(dir, step)?;
-    sys::mount_setattr(open.as_fd(), c"", false, READ_ONLY).at(step, dir.display().to_string())
 }
 
 fn devices() -> Result<(), StepError> {

@@ -56,3 +56,9 @@ pub(super) fn make_dir(path: &str, step: Step) -> Result<PathBuf, StepError> {
     fs::create_dir_all(&target).at(step, path)?;
     Ok(target)
 }
+
+/// Makes what is below a finished directory of the template read-only.
+pub(super) fn seal(dir: &Path, step: Step) -> Result<(), StepError> {
+    let open = open_dir(dir, step)?;
+    sys::mount_setattr(open.as_fd(), c"", false, READ_ONLY).at(step, dir.display().to_string())
+}
