@@ -48,6 +48,7 @@ mod standing;
 mod talk;
 mod together;
 mod turn;
+mod uncounted;
 mod undo;
 mod unkept;
 mod warden;
@@ -241,7 +242,8 @@ impl Runtime {
         ledger.append(&records)?;
         let machine = Machine::new(session, Arc::new(Mutex::new(ledger)), Arc::clone(&clock));
         let journal = if Journal::is_at(&config.state_dir) {
-            Some(undo::open_journal(&config.state_dir, &machine)?)
+            let caches = Caches::default();
+            Some(undo::open_journal(&config.state_dir, &machine, &caches)?)
         } else {
             None
         };

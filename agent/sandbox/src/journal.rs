@@ -27,6 +27,7 @@
 
 mod act;
 mod aside;
+mod besides;
 mod brief;
 mod brought;
 mod carry;
@@ -57,6 +58,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+pub use self::besides::Besides;
 pub use self::commit::{Commit, Part};
 pub use self::failed::CommitFailure;
 pub use self::incoming::Incoming;
@@ -85,6 +87,8 @@ pub struct Journal {
     steps: Steps,
     /// What was committed through this one: others work with the same directory.
     made: Mutex<BTreeSet<CommitId>>,
+    /// What of what it brings does not count.
+    besides: Box<dyn Besides>,
 }
 
 /// Which commit.
@@ -199,6 +203,7 @@ impl Journal {
             place,
             steps,
             made: Mutex::default(),
+            besides: Box::new(besides::Nothing),
         };
         let _lock = journal.lock()?;
         if journal.numbers()?.is_empty() {
@@ -217,6 +222,11 @@ impl Journal {
         journal.clear_incoming();
         journal.clear_asides();
         Ok((journal, recovered))
+    }
+
+    /// From here on, what this knows to be there only besides does not count.
+    pub fn count_without(&mut self, besides: Box<dyn Besides>) {
+        self.besides = besides;
     }
 
     /// Every commit in it, oldest first.

@@ -12,7 +12,7 @@ use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
 use hermitcrab_sandbox::spawn::{Builder, Sandbox};
 
-use super::{Ceilings, Runtime, RuntimeConfig};
+use super::{Ceilings, Runtime, RuntimeConfig, uncounted::Uncounted};
 use crate::state_dir::own_file;
 
 /// The directory of layers, in the agent's own.
@@ -37,6 +37,9 @@ impl Runtime {
             let (sandbox, remark) = made(&self.config, &ceilings);
             self.sandbox = sandbox;
             self.told.extend(remark);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.count_without(Box::new(Uncounted(ceilings.caches.clone())));
         }
         self.ceilings = ceilings;
     }

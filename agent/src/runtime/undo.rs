@@ -22,11 +22,13 @@ use crate::{audit::LedgerError, state_dir::own_file};
 
 use super::{
     Runtime, RuntimeError,
+    ceilings::Caches,
     machine::Machine,
     mounts::Mounts,
     result::Asked,
     shown,
     turn::{Stop, Turn},
+    uncounted::Uncounted,
     words,
 };
 
@@ -91,7 +93,11 @@ impl Runtime {
             let state_dir = &self.config.state_dir;
             own_file::state_dir(state_dir)
                 .map_err(|error| RuntimeError::Ledger(LedgerError::Own(error)))?;
-            self.journal = Some(open_journal(state_dir, &self.machine)?);
+            self.journal = Some(open_journal(
+                state_dir,
+                &self.machine,
+                &self.ceilings.caches,
+            )?);
         }
         Ok(())
     }
@@ -189,8 +195,13 @@ fn taken_back(
 }
 
 /// Opens the journal and says in the ledger what was taken back.
-pub(super) fn open_journal(state_dir: &Path, machine: &Machine) -> Result<Journal, RuntimeError> {
-    let (journal, recovered) = Journal::open(state_dir)?;
+pub(super) fn open_journal(
+    state_dir: &Path,
+    machine: &Machine,
+    caches: &Caches,
+) -> Result<Journal, RuntimeError> {
+    let (mut journal, recovered) = Journal::open(state_dir)?;
+    journal.count_without(Box::new(Uncounted(caches.clone())));
     let mut notes = Vec::new();
     for id in &recovered.taken_back {
         notes.push(format!("commit {id} was cut off and is taken back"));

@@ -4,6 +4,10 @@
 //! places of the files it names are not those it noted (gitformat-index(5), versions 2
 //! to 4). Such an index says of every file what it said before.
 
+use hermitcrab_core::{digest::Digest, path::RelPath};
+
+use crate::digest::sha256;
+
 /// The letters every index begins with.
 const MAGIC: &[u8] = b"DIRC";
 /// Times, device, inode, owner and length of a file: all but its mode, which lies between.
@@ -16,6 +20,26 @@ const EXTENDED: u16 = 0x4000;
 const OBJECT_LENGTHS: [usize; 2] = [20, 32];
 /// Parts that only save git the work of finding out again what the rest says.
 const NOTES: [&[u8; 4]; 5] = [b"TREE", b"UNTR", b"FSMN", b"EOIE", b"IEOT"];
+
+/// Whether git would call an index so.
+#[must_use]
+pub fn is_name_of_one(path: &RelPath) -> bool {
+    path.file_name().is_some_and(|name| name == b"index")
+}
+
+/// What an index says of files, as one digest that is the same for indices that say the
+/// same. `None` where that cannot be told.
+#[must_use]
+pub fn says(bytes: &[u8]) -> Option<Digest> {
+    let mut said = Vec::new();
+    for object in OBJECT_LENGTHS {
+        if let Some(index) = Index::read(bytes, object) {
+            put(&mut said, &object.to_le_bytes());
+            index.put_into(&mut said);
+        }
+    }
+    (!said.is_empty()).then(|| sha256(&said))
+}
 
 /// Whether two indices say the same of the same files. In doubt they do not.
 #[must_use]
@@ -88,7 +112,29 @@ impl<'i> Rest<'i> {
     }
 }
 
+/// One part after the other, each with its length, so that nothing reads as something else.
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&bytes.len().to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
 impl<'i> Index<'i> {
+    fn put_into(&self, out: &mut Vec<u8>) {
+        put(out, &[u8::from(self.is_version_4)]);
+        put(out, &self.entries.len().to_le_bytes());
+        for entry in &self.entries {
+            let (flags, more) = entry.flags;
+            put(out, entry.mode);
+            put(out, entry.object);
+            put(out, &flags.to_le_bytes());
+            put(out, &more.to_le_bytes());
+            put(out, &entry.path);
+        }
+        for part in &self.parts {
+            put(out, part);
+        }
+    }
+
     fn read(bytes: &'i [u8], object: usize) -> Option<Self> {
         // Its own checksum comes last.
         let (body, _) = bytes.split_at_checked(bytes.len().checked_sub(object)?)?;
@@ -167,7 +213,7 @@ impl<'i> Entry<'i> {
 mod tests {
     use std::{path::Path, process::Command};
 
-    use super::says_the_same;
+    use super::{says, says_the_same};
 
     fn git(dir: &Path, arguments: &[&str]) {
         let done = Command::new("git")
@@ -216,6 +262,8 @@ mod tests {
                 let after = index(dir);
                 assert_ne!(before, after);
                 assert!(says_the_same(&before, &after), "{format} {version}");
+                assert_eq!(says(&before), says(&after), "{format} {version}");
+                assert!(says(&before).is_some());
                 let another = if version == "4" { "2" } else { "4" };
                 for arguments in [
                     &["update-index", "--index-version", another][..],
@@ -232,6 +280,7 @@ mod tests {
                     let before = index(dir);
                     git(dir, arguments);
                     assert!(!says_the_same(&before, &index(dir)), "{arguments:?}");
+                    assert_ne!(says(&before), says(&index(dir)), "{arguments:?}");
                 }
                 std::fs::write(dir.join("a"), "something else").unwrap();
                 git(dir, &["update-index", "--no-skip-worktree", "a"]);
@@ -249,19 +298,23 @@ mod tests {
         for cut in 0..whole.len() {
             let part = &whole[..cut];
             assert!(!says_the_same(&whole, part), "{cut}");
+            assert_ne!(says(&whole), says(part), "{cut}");
         }
         for at in 0..whole.len() {
             let mut odd = whole.clone();
             odd[at] ^= 0xff;
             // Whatever it says, it says it without a panic.
             let _ = says_the_same(&odd, &whole);
+            let _ = says(&odd);
         }
         for odd in [&b""[..], b"DIRC", b"one\n", &[0xff; 200]] {
             assert!(!says_the_same(odd, odd));
+            assert_eq!(says(odd), None);
         }
         // Half of it lies in another file.
         git(temp.path(), &["update-index", "--split-index"]);
         let split = index(temp.path());
         assert!(!says_the_same(&split, &split));
+        assert_eq!(says(&split), None);
     }
 }

@@ -120,6 +120,133 @@ fn what_somebody_changed_since_is_named_and_stays() {
     assert!(dir.path().join("proj/x").exists());
 }
 
+/// The person's own git, outside.
+fn git(dir: &Path, arguments: &[&str]) -> String {
+    let done = Command::new("git")
+        .args(arguments)
+        .current_dir(dir.join("proj"))
+        .env_clear()
+        .env("HOME", dir)
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{arguments:?}: {done:?}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// Two branches, of which the other one has another `a.txt`.
+fn repository() -> tempfile::TempDir {
+    let dir = bench();
+    git(dir.path(), &["init", "-q", "-b", "main"]);
+    git(dir.path(), &["config", "user.email", "a@example.org"]);
+    git(dir.path(), &["config", "user.name", "A"]);
+    git(dir.path(), &["add", "-A"]);
+    git(dir.path(), &["commit", "-qm", "one"]);
+    git(dir.path(), &["checkout", "-qb", "other"]);
+    std::fs::write(dir.path().join("proj/a.txt"), "other\n").unwrap();
+    git(dir.path(), &["commit", "-qam", "two"]);
+    git(dir.path(), &["checkout", "-q", "main"]);
+    dir
+}
+
+/// Has git write its index anew, by looking.
+fn look_at(dir: &Path) {
+    let index = || std::fs::read(dir.join("proj/.git/index")).unwrap();
+    let before = index();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(dir.join("proj/a.txt"))
+        .unwrap();
+    let other = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    file.set_modified(other).unwrap();
+    git(dir, &["status", "-s"]);
+    assert_ne!(before, index());
+}
+
+#[test]
+fn who_looks_at_the_repository_can_take_it_back_all_the_same() {
+    let dir = repository();
+    exec(dir.path(), "git checkout -q other");
+    look_at(dir.path());
+    let output = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("a\n"));
+    assert_eq!(git(dir.path(), &["status", "-sb"]), "## main\n");
+    // And forth again, when that was looked at, too.
+    look_at(dir.path());
+    let output = hermitcrab(dir.path(), &["undo", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(git(dir.path(), &["status", "-sb"]), "## other\n");
+}
+
+#[test]
+fn a_new_repository_that_was_looked_at_can_be_taken_back() {
+    let dir = bench();
+    exec(
+        dir.path(),
+        "mkdir sub && cd sub && git init -q && echo x > f && git add f",
+    );
+    let sub = dir.path().join("proj/sub");
+    std::fs::write(sub.join("f"), "y\n").unwrap();
+    std::fs::write(sub.join("f"), "x\n").unwrap();
+    let index = || std::fs::read(sub.join(".git/index")).unwrap();
+    let before = index();
+    git(dir.path(), &["-C", "sub", "status", "-s"]);
+    assert_ne!(before, index());
+    let output = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!sub.exists());
+}
+
+#[test]
+fn a_repository_that_was_begun_is_taken_back_where_nobody_can_be_asked() {
+    let dir = bench();
+    exec(dir.path(), "git init -q");
+    let output = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!dir.path().join("proj/.git").exists());
+    // To have its settings again is as new as they were: that is asked about.
+    let output = hermitcrab(dir.path(), &["undo", "2"]);
+    assert_eq!(output.status.code(), Some(77), "{output:?}");
+    assert!(!dir.path().join("proj/.git").exists());
+}
+
+#[test]
+fn what_the_person_staged_since_is_not_taken_back() {
+    let dir = repository();
+    exec(dir.path(), "git checkout -q other");
+    std::fs::write(dir.path().join("proj/mine"), "mine\n").unwrap();
+    git(dir.path(), &["add", "mine"]);
+    let output = hermitcrab(dir.path(), &["undo"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(77), "{said}");
+    assert!(said.contains(".git/index"), "{said}");
+    assert_eq!(git(dir.path(), &["status", "-sb"]), "## other\nA  mine\n");
+}
+
+#[test]
+fn caches_in_what_a_command_made_go_along_and_come_back() {
+    let dir = bench();
+    exec(dir.path(), "mkdir pkg && echo x=1 > pkg/m.py");
+    let cache = dir.path().join("proj/pkg/__pycache__");
+    std::fs::create_dir(&cache).unwrap();
+    std::fs::write(cache.join("m.pyc"), "compiled").unwrap();
+    let output = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(dir.path(), "pkg/m.py"), None);
+    assert!(!dir.path().join("proj/pkg").exists());
+    // Nothing of it is lost.
+    let output = hermitcrab(dir.path(), &["undo", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let compiled = text(dir.path(), "pkg/__pycache__/m.pyc");
+    assert_eq!(compiled.as_deref(), Some("compiled"));
+    // Anything else somebody put there stays where it is.
+    std::fs::write(dir.path().join("proj/pkg/own.py"), "own\n").unwrap();
+    let output = hermitcrab(dir.path(), &["undo", "3"]);
+    assert_eq!(output.status.code(), Some(77), "{output:?}");
+    assert_eq!(text(dir.path(), "pkg/own.py").as_deref(), Some("own\n"));
+}
+
 /// The sorted names below a directory, with what each file holds.
 fn below(dir: &Path) -> Vec<(std::path::PathBuf, Option<String>)> {
     let mut found = Vec::new();

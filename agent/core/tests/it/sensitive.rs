@@ -387,7 +387,12 @@ fn git_may_keep_its_store_but_an_editor_may_not() {
         assert!(!is_asked(Tool::Undo, Verb::FsModify, place), "{place}");
     }
     for place in ["home/u/proj/.git/config", "home/u/proj/.git/hooks/x"] {
-        assert!(is_asked(Tool::Undo, Verb::FsModify, place), "{place}");
+        for verb in [Verb::FsModify, Verb::FsCreate] {
+            assert!(is_asked(Tool::Undo, verb, place), "{verb} {place}");
+        }
+        // What is gone again names no program.
+        assert!(!is_asked(Tool::Undo, Verb::FsDelete, place), "{place}");
+        assert!(is_asked(Tool::Terminal, Verb::FsDelete, place), "{place}");
     }
 }
 

@@ -15,6 +15,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::besides::{Besides, counting};
 use super::carry;
 use super::ground::{Back, Ground, changed, failed, parent_of, renamed, undone};
 use super::moved;
@@ -123,15 +124,32 @@ pub(super) struct Ahead {
     come: BTreeSet<RelPath>,
 }
 
-/// Whether the place is as `op` expects it, without touching anything.
-pub(super) fn fits(root: BorrowedFd<'_>, op: &Op, ahead: &mut Ahead) -> Result<bool, FsError> {
+/// Whether a place is as a step expects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Exactly,
+    /// But for what does not count; this is what is there.
+    AsFarAsItCounts(Fingerprint),
+    Not,
+}
+
+/// Whether the place is as `op` expects it, without touching anything; or at least what
+/// counts of it, where that is known.
+pub(super) fn fits(
+    root: BorrowedFd<'_>,
+    op: &Op,
+    ahead: &mut Ahead,
+    counts: Option<(Fingerprint, &dyn Besides)>,
+) -> Result<Fit, FsError> {
+    let exactly = |fits| if fits { Fit::Exactly } else { Fit::Not };
     if let Act::Move { to, what } = &op.act {
         let fits = Thing::at(root, &op.path)? == Some(*what) && ahead.is_free(root, to)?;
         ahead.left.insert(op.path.clone());
         ahead.come.insert(to.clone());
-        return Ok(fits);
+        return Ok(exactly(fits));
     }
     let Ahead { metas, left, come } = ahead;
+    let mut is_what_counts = false;
     let found = match open_parent(root, &op.path) {
         Ok((parent, name)) => {
             let stays =
@@ -142,32 +160,39 @@ pub(super) fn fits(root: BorrowedFd<'_>, op: &Op, ahead: &mut Ahead) -> Result<b
                 top.mode = meta.mode;
                 top.xattrs.clone_from(&meta.xattrs);
             }
+            is_what_counts = counts.is_some_and(|(counts, besides)| {
+                counting(besides, &op.path, &tree, (root, &op.path)) == Some(counts)
+            });
             (!tree.is_empty()).then(|| fingerprint(&tree))
         }
         Err(_) if op.path.is_root() => None,
-        Err(FsError::Denied(_)) => return Ok(false),
+        Err(FsError::Denied(_)) => return Ok(Fit::Not),
         Err(FsError::Io { source, .. }) if is_missing(&source) => None,
         Err(error) => return Err(error),
     };
     Ok(match &op.act {
         Act::Put { .. } => {
             come.insert(op.path.clone());
-            found.is_none()
+            exactly(found.is_none())
         }
-        Act::Swap { before, .. } | Act::Take { before } => found == Some(*before),
+        Act::Swap { before, .. } | Act::Take { before } => match found {
+            Some(found) if found == *before => Fit::Exactly,
+            Some(found) if is_what_counts => Fit::AsFarAsItCounts(found),
+            Some(_) | None => Fit::Not,
+        },
         Act::Meta { before, after } => {
             let Ok(dir) = open_dir(root, &op.path) else {
-                return Ok(false);
+                return Ok(Fit::Not);
             };
             let now = match metas.get(&op.path) {
                 Some(meta) => meta.clone(),
                 None => Meta::of(&dir, before, after, &op.path)?,
             };
             metas.insert(op.path.clone(), after.clone());
-            now == *before
+            exactly(now == *before)
         }
         // It was looked at above.
-        Act::Move { .. } => false,
+        Act::Move { .. } => Fit::Not,
     })
 }
 

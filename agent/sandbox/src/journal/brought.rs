@@ -8,27 +8,31 @@ use hermitcrab_core::path::RelPath;
 use super::plan::Act;
 use super::stage::{Like, Source, Stager, Usable};
 use crate::changeset::ChangeSet;
+use crate::changeset::node::Fingerprint;
 use crate::changeset::steps::{Step, StepKind};
 use crate::dircap::FsError;
 
-/// What is done at the step, with what it brings under a name of the stager's.
+/// What is done at the step, with what it brings under a name of the stager's, and what
+/// counts of that.
 pub(super) fn stage(
     step: Step,
     set: &ChangeSet,
     root: BorrowedFd<'_>,
     stager: &mut Stager<'_>,
     slot: &RelPath,
-) -> Result<Act, FsError> {
+) -> Result<(Act, Option<Fingerprint>), FsError> {
     let before = match step.kind {
-        StepKind::Take(before) => return Ok(Act::Take { before }),
-        StepKind::Meta(before, after) => return Ok(Act::Meta { before, after }),
-        StepKind::Move(to, what) => return Ok(Act::Move { to, what }),
+        StepKind::Take(before) => return Ok((Act::Take { before }, None)),
+        StepKind::Meta(before, after) => return Ok((Act::Meta { before, after }, None)),
+        StepKind::Move(to, what) => return Ok((Act::Move { to, what }, None)),
         StepKind::Put => None,
         StepKind::Swap(before) => Some(before),
     };
     let nodes = set.new_at(&step.path);
-    let staged = match set.other_name_of(&step.path, root)? {
-        Some((first, node)) if nodes.len() == 1 => stager.link_to(root, &first, slot, &node)?,
+    let (staged, counts) = match set.other_name_of(&step.path, root)? {
+        Some((first, node)) if nodes.len() == 1 => {
+            (stager.link_to(root, &first, slot, &node)?, None)
+        }
         _ => {
             let like = Like::at(root, &step.path, set.owners())
                 .map_err(|error| gone(error, &step.path))?;
@@ -36,13 +40,15 @@ pub(super) fn stage(
                 dir: set.upper(),
                 at: &step.path,
             };
-            stager.copy(source, &nodes, slot, &like, Usable::ByItsOwner)?
+            let (staged, tree) = stager.copy(source, &nodes, slot, &like, Usable::ByItsOwner)?;
+            (staged, stager.counting(&step.path, &tree, slot))
         }
     };
-    Ok(match before {
+    let act = match before {
         None => Act::Put { staged },
         Some(before) => Act::Swap { staged, before },
-    })
+    };
+    Ok((act, counts))
 }
 
 /// A place that is not there any more is a conflict.

@@ -19,6 +19,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
 use super::act;
+use super::besides::Counts;
 use super::brought;
 use super::entry::{Entry, State, remove_tree};
 use super::failed::{CommitFailure, Failed, unstaged};
@@ -238,9 +239,10 @@ pub(super) fn finish_preparing<'j>(
     entry: Entry<'j>,
     plan: Plan,
     grounds: Vec<Opened>,
-    staged: Result<(), Failed>,
+    staged: Result<Counts, Failed>,
 ) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
-    let written = staged.and_then(|()| {
+    let written = staged.and_then(|counts| {
+        entry.write_counts(&counts).map_err(Failed::in_journal)?;
         entry
             .write(&plan, State::Planned)
             .map_err(Failed::in_journal)?;
@@ -293,15 +295,16 @@ fn spend(
     Ok(())
 }
 
-/// Stages every change set; the plan gets its steps.
+/// Stages every change set; the plan gets its steps. Returns what counts of what they bring.
 fn stage_sets(
     journal: &Journal,
     plan: &mut Plan,
     grounds: &[Opened],
     parts: &[(&DirCap, &ChangeSet)],
-) -> Result<(), Failed> {
+) -> Result<Counts, Failed> {
+    let mut counts = Counts::new();
     for (number, ((_, set), ground)) in parts.iter().zip(grounds).enumerate() {
-        let mut stager = Stager::new(&journal.steps, ground.area.as_fd());
+        let mut stager = Stager::new(journal, ground.area.as_fd());
         stager.takes_of_layer(set.runs());
         let steps = set
             .steps(ground.root.as_fd())
@@ -310,8 +313,10 @@ fn stage_sets(
             let at = plan.ops.len();
             let path = step.path.clone();
             let slot = slot_of(at);
-            let act = brought::stage(step, set, ground.root.as_fd(), &mut stager, &slot)
-                .map_err(|error| Failed::at(number, &path, unstaged(error, &slot, &path)))?;
+            let (act, counting) =
+                brought::stage(step, set, ground.root.as_fd(), &mut stager, &slot)
+                    .map_err(|error| Failed::at(number, &path, unstaged(error, &slot, &path)))?;
+            counts.extend(counting.map(|counting| (at, counting)));
             plan.ops.push(Op {
                 root: number,
                 path,
@@ -329,7 +334,7 @@ fn stage_sets(
                 verb: change.what.verb(),
             }));
     }
-    Ok(())
+    Ok(counts)
 }
 
 /// The name under which a step's thing is staged, and later what it displaced.
@@ -477,7 +482,7 @@ impl Prepared<'_> {
 
     /// Copies what was displaced beside a workspace into the entry.
     fn bring_home(&self, journal: &Journal) -> Result<(), Failed> {
-        let mut stager = Stager::new(&journal.steps, self.entry.dir.as_fd());
+        let mut stager = Stager::new(journal, self.entry.dir.as_fd());
         let mut any = false;
         for (at, op) in self.plan.ops.iter().enumerate() {
             let (Some(root), Some(ground)) =

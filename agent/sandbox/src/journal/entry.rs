@@ -318,7 +318,7 @@ impl<'j> Entry<'j> {
         Ok(self.place())
     }
 
-    fn pass(&self, step: &'static str) -> Result<(), JournalError> {
+    pub(super) fn pass(&self, step: &'static str) -> Result<(), JournalError> {
         self.journal.pass(step, &self.place())
     }
 }

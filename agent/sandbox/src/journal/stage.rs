@@ -13,10 +13,12 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+use super::Journal;
+use super::besides::counting;
 use super::plan::Staged;
-use super::steps::Steps;
 use crate::changeset::node::{
-    ACCESS_LISTS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself, owner_reads,
+    ACCESS_LISTS, Fingerprint, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
+    owner_reads,
 };
 use crate::changeset::now;
 use crate::changeset::owners::Owners;
@@ -63,7 +65,7 @@ const NO_SECOND_NAME: [Errno; 5] = [
 
 /// Fills one staging directory.
 pub(crate) struct Stager<'a> {
-    steps: &'a Steps,
+    journal: &'a Journal,
     area: BorrowedFd<'a>,
     /// Files with several names in their source, by device and number there: where they
     /// were found, and where they are staged.
@@ -77,9 +79,9 @@ pub(crate) struct Stager<'a> {
 }
 
 impl<'a> Stager<'a> {
-    pub(crate) fn new(steps: &'a Steps, area: BorrowedFd<'a>) -> Self {
+    pub(crate) fn new(journal: &'a Journal, area: BorrowedFd<'a>) -> Self {
         Self {
-            steps,
+            journal,
             area,
             links: BTreeMap::new(),
             made: Vec::new(),
@@ -96,14 +98,14 @@ impl<'a> Stager<'a> {
     /// One whose sources are what a commit displaced: files and links come back
     /// themselves where that is possible, with owners, times and the other names
     /// they have, and not as copies.
-    pub(crate) fn of_kept(steps: &'a Steps, area: BorrowedFd<'a>) -> Self {
+    pub(crate) fn of_kept(journal: &'a Journal, area: BorrowedFd<'a>) -> Self {
         Self {
             is_kept: true,
-            ..Self::new(steps, area)
+            ..Self::new(journal, area)
         }
     }
 
-    /// Copies a name and everything below it.
+    /// Copies a name and everything below it, and says what is there then.
     ///
     /// `nodes` says what there is; modes are taken from it, because the source
     /// may have been unlocked to be read. With `usable` a directory at the top
@@ -115,7 +117,7 @@ impl<'a> Stager<'a> {
         slot: &RelPath,
         like: &Like,
         usable: Usable,
-    ) -> Result<Staged, FsError> {
+    ) -> Result<(Staged, Tree), FsError> {
         let mut copied = Tree::new();
         for (path, node) in nodes {
             let to = joined(slot, path)?;
@@ -140,10 +142,21 @@ impl<'a> Stager<'a> {
                 self.finish_dir(source.dir, &from, &joined(slot, path)?, node, like)?;
             }
         }
-        Ok(Staged {
+        let staged = Staged {
             inode: self.inode(slot)?,
             state: fingerprint(&copied),
-        })
+        };
+        Ok((staged, copied))
+    }
+
+    /// What counts of what was copied for a name, where that is not everything.
+    pub(crate) fn counting(
+        &self,
+        path: &RelPath,
+        copied: &Tree,
+        slot: &RelPath,
+    ) -> Option<Fingerprint> {
+        counting(&*self.journal.besides, path, copied, (self.area, slot))
     }
 
     /// Another name for a file that lies elsewhere on the same file system.
@@ -172,7 +185,8 @@ impl<'a> Stager<'a> {
             }
         };
         let top = RelPath::root();
-        self.steps
+        self.journal
+            .steps
             .pass("flush what is staged")
             .map_err(failed(&top))?;
         if self.made.len() > FLUSHED_ONE_BY_ONE_MAX {
@@ -189,7 +203,7 @@ impl<'a> Stager<'a> {
     }
 
     fn step(&self, step: &'static str, path: &RelPath) -> Result<(), FsError> {
-        self.steps.pass(step).map_err(|source| FsError::Io {
+        self.journal.steps.pass(step).map_err(|source| FsError::Io {
             operation: step,
             path: path.clone(),
             source,

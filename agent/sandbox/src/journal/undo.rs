@@ -22,7 +22,8 @@ use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 
-use super::act;
+use super::act::{self, Fit};
+use super::besides::Counts;
 use super::commit::{Commit, Opened, Prepared, finish_preparing, slot_of};
 use super::entry::{Entry, State};
 use super::failed::{CommitFailure, Failed, unstaged};
@@ -30,7 +31,7 @@ use super::plan::{Act, Op, Plan, Touched};
 use super::recover::open_root;
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, Kept, KeptChange, changes_of, retain};
-use crate::changeset::node::{Tree, fingerprint, read_tree};
+use crate::changeset::node::{Fingerprint, Tree, fingerprint, read_tree};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, FsError};
 
@@ -38,7 +39,10 @@ use crate::dircap::{DirCap, FsError};
 #[derive(Clone, Debug)]
 pub struct Undo {
     kept: Kept,
+    /// As it lies in the journal.
     plan: Plan,
+    /// The same steps, with what is there now of what differs only in what does not count.
+    found: Plan,
     backwards: Vec<Touched>,
     /// What of that goes with all that lies below it.
     trees: BTreeSet<(usize, RelPath)>,
@@ -123,7 +127,8 @@ impl Journal {
         let _lock = self.lock()?;
         let entry = self.committed(id)?;
         let plan = entry.plan()?.ok_or(JournalError::Unknown(id))?;
-        let changed = self.changed_since(&plan)?;
+        let mut found = plan.clone();
+        let changed = self.changed_since(&mut found, &entry.counts())?;
         if !changed.is_empty() && !fault::is(Fault::UndoOverlooksChanges) {
             return Err(UndoError::Changed(changed));
         }
@@ -131,8 +136,9 @@ impl Journal {
             kept: Kept::of(&plan, false),
             backwards: plan.touched_backwards(),
             trees: plan.moved_trees(),
-            digest: sha256(&plan.encode()),
+            digest: sha256(&found.encode()),
             plan,
+            found,
         })
     }
 
@@ -150,14 +156,20 @@ impl Journal {
         }
     }
 
-    fn changed_since(&self, plan: &Plan) -> Result<Vec<(Vec<u8>, RelPath)>, UndoError> {
+    /// What is not as the plan left it. What differs only in what does not count is in the
+    /// plan as it is found, so that this very version is what is taken away.
+    fn changed_since(
+        &self,
+        plan: &mut Plan,
+        counts: &Counts,
+    ) -> Result<Vec<(Vec<u8>, RelPath)>, UndoError> {
         let mut roots = Vec::new();
         for root in &plan.roots {
             roots.push(open_root(root).map_err(UndoError::Root)?);
         }
         let mut aheads = vec![act::Ahead::default(); roots.len()];
         let mut changed = Vec::new();
-        for op in plan.ops.iter().rev() {
+        for (at, op) in plan.ops.iter_mut().enumerate().rev() {
             let (Some(root), Some(ahead), Some(spec)) = (
                 roots.get(op.root),
                 aheads.get_mut(op.root),
@@ -166,10 +178,17 @@ impl Journal {
                 continue;
             };
             let backwards = expected(op);
-            let fits = act::fits(root.as_fd(), &backwards, ahead)
+            let counting = counts.get(&at).map(|counting| (*counting, &*self.besides));
+            let fits = act::fits(root.as_fd(), &backwards, ahead, counting)
                 .map_err(|error| UndoError::Root(error.to_string()))?;
-            if !fits {
-                changed.push((spec.path.clone(), backwards.path));
+            match (fits, &mut op.act) {
+                (Fit::Exactly, _) => {}
+                (Fit::AsFarAsItCounts(found), Act::Put { staged } | Act::Swap { staged, .. }) => {
+                    staged.state = found;
+                }
+                (Fit::AsFarAsItCounts(_) | Fit::Not, _) => {
+                    changed.push((spec.path.clone(), backwards.path));
+                }
             }
         }
         changed.sort();
@@ -232,7 +251,7 @@ impl Journal {
         let roots: Vec<_> = dirs.iter().map(|dir| dir.as_fd()).collect();
         let prepared = match self.open_grounds(&entry, &mut plan, &roots) {
             Ok(grounds) => {
-                let staged = stage_back(self, &mut plan, &grounds, &old, &undo.plan);
+                let staged = stage_back(self, &mut plan, &grounds, &old, &undo.found);
                 finish_preparing(self, entry, plan, grounds, staged)
             }
             Err(failed) => Err((Some(entry), failed)),
@@ -325,7 +344,8 @@ fn stage_back(
     grounds: &[Opened],
     old: &Entry<'_>,
     done: &Plan,
-) -> Result<(), Failed> {
+) -> Result<Counts, Failed> {
+    let mut counts = Counts::new();
     // The directories must be the very ones the commit was about.
     for (number, (now, then)) in plan.roots.iter().zip(&done.roots).enumerate() {
         if (now.inode, &now.path) != (then.inode, &then.path) {
@@ -337,22 +357,23 @@ fn stage_back(
         }
     }
     for (number, ground) in grounds.iter().enumerate() {
-        let mut stager = Stager::of_kept(&journal.steps, ground.area.as_fd());
+        let mut stager = Stager::of_kept(journal, ground.area.as_fd());
         for (from, op) in done.ops.iter().enumerate().rev() {
             let is_deleted = matches!(op.act, Act::Take { .. });
             if op.root != number || (is_deleted && fault::is(Fault::UndoForgetsTrees)) {
                 continue;
             }
             let slot = slot_of(plan.ops.len());
-            let back = one_back(&mut stager, old, from, op, &slot)
+            let (back, counting) = one_back(&mut stager, old, from, op, &slot)
                 .map_err(|error| Failed::at(number, &op.path, unstaged(error, &slot, &op.path)))?;
+            counts.extend(counting.map(|counting| (plan.ops.len(), counting)));
             plan.ops.push(back);
         }
         stager
             .flush()
             .map_err(|error| Failed::at(number, &RelPath::root(), error))?;
     }
-    Ok(())
+    Ok(counts)
 }
 
 fn one_back(
@@ -361,13 +382,13 @@ fn one_back(
     from: usize,
     op: &Op,
     slot: &RelPath,
-) -> Result<Op, FsError> {
+) -> Result<(Op, Option<Fingerprint>), FsError> {
     let back = expected(op);
     let (before, expected) = match (&back.act, &op.act) {
         (Act::Put { staged }, _) => (None, staged.state),
         (Act::Swap { before, .. }, Act::Swap { before: kept, .. }) => (Some(*before), *kept),
         (Act::Swap { .. } | Act::Take { .. } | Act::Meta { .. } | Act::Move { .. }, _) => {
-            return Ok(back);
+            return Ok((back, None));
         }
     };
     let name = slot_of(from);
@@ -392,12 +413,13 @@ fn one_back(
         dir: old.dir.as_fd(),
         at: &name,
     };
-    let staged = stager.copy(source, &kept, slot, &like, Usable::AsItsModeSays)?;
+    let (staged, tree) = stager.copy(source, &kept, slot, &like, Usable::AsItsModeSays)?;
     let act = match before {
         None => Act::Put { staged },
         Some(before) => Act::Swap { staged, before },
     };
-    Ok(Op { act, ..back })
+    let counts = stager.counting(&op.path, &tree, slot);
+    Ok((Op { act, ..back }, counts))
 }
 
 impl From<JournalError> for UndoError {

@@ -141,7 +141,6 @@ const fn is_gone(what: &What) -> bool {
 /// Whether a change is to an index of git's that says what it said before. Git writes it
 /// when somebody only wants to see what there is. Git never gives it another mode.
 fn is_a_note_of_git(set: &ChangeSet, change: &Change) -> bool {
-    let is_index = change.path.file_name().is_some_and(|name| name == b"index");
     let is_content_alone = match change.what {
         What::ModifiedFile {
             mode_before, mode, ..
@@ -161,7 +160,7 @@ fn is_a_note_of_git(set: &ChangeSet, change: &Change) -> bool {
         | What::MovedHere { .. }
         | What::MovedAway { .. } => false,
     };
-    if !is_index || !is_content_alone {
+    if !gitindex::is_name_of_one(&change.path) || !is_content_alone {
         return false;
     }
     let before = set.content_before(&change.path, INDEX_BYTES_MAX);
