@@ -13,6 +13,7 @@ pub(super) mod exchange;
 mod http;
 mod keep;
 pub(super) mod listing;
+mod page;
 mod program;
 mod request;
 mod server;

@@ -80,6 +80,7 @@ mod servers;
 mod servers_besides;
 mod servers_command;
 mod servers_http;
+mod servers_listed;
 mod servers_pieces;
 mod session_cli;
 mod siblings;

@@ -66,6 +66,24 @@ fn whoever_waits_for_servers_is_told_for_which() {
 }
 
 #[test]
+fn a_server_that_was_called_off_is_asked_again() {
+    let home = settled("[servers.slow]\ncommand = [\"sleep\", \"3000\"]\ntimeout_seconds = 60\n");
+    let mut pty = start(&home);
+    pty.keys("hello there\r");
+    pty.sees("asking for tools: slow");
+    pty.keys("\u{3}");
+    pty.sees("the server `slow` was not heard out");
+    pty.prompt();
+    pty.keys("hello again\r");
+    pty.until(|shown| shown.matches("asking for tools: slow").count() == 2);
+    pty.keys("\u{3}");
+    pty.until(|shown| shown.matches("was not heard out").count() == 2);
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
 fn a_chat_at_a_terminal_says_what_becomes_of_a_line() {
     let home = settled("");
     let mut pty = Pty::start(&home, &["chat"], &[]);

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fmt, os::unix::net::UnixStream, time::Duration}
 use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
     model::{
-        CallToolRequestParams, GetPromptRequestParams, PaginatedRequestParams,
-        ReadResourceRequestParams,
+        CallToolRequestParams, ClientRequest, GetPromptRequestParams, ListToolsRequest,
+        PaginatedRequestParams, ReadResourceRequestParams, ServerResult,
     },
     service::{ClientInitializeError, RunningService},
     transport::{
@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
-use super::{ExternalServer, Request, http::Carrier, web::Web};
+use super::{ExternalServer, Request, http::Carrier, page::Page, web::Web};
 use crate::mcp::{self, Announced, Answer, Kind, Utility};
 
 /// Bytes of everything a server may say about its tools.
@@ -140,6 +140,9 @@ pub struct Said {
     /// Its tools as it describes them: `name`, `description`, `inputSchema`. One
     /// that is called twice is there once.
     pub tools: Vec<Value>,
+    /// What it lists among them that is no tool of the protocol: what it calls it, and what
+    /// is wrong with it.
+    pub misshapen: Vec<(String, String)>,
     /// What there is at all.
     pub announced: Announced,
 }
@@ -152,13 +155,22 @@ pub fn list(server: &ExternalServer, started: Option<UnixStream>) -> Result<Said
         let tools = if announced.tools {
             listed(&client).await
         } else {
-            Ok(Vec::new())
+            Ok((Vec::new(), Vec::new()))
         };
         // As for a call.
         let _ended = client.cancel().await;
-        let mut tools = tools?;
+        let (mut tools, mut misshapen) = tools?;
         tools.iter_mut().for_each(|tool| strike_key(server, tool));
-        Ok(Said { tools, announced })
+        if let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) {
+            for text in misshapen.iter_mut().flat_map(|(name, why)| [name, why]) {
+                *text = key.struck_from(text);
+            }
+        }
+        Ok(Said {
+            tools,
+            misshapen,
+            announced,
+        })
     })
     .map_err(|trouble| trouble.without_key(server))
 }
@@ -256,16 +268,34 @@ fn strike_key(server: &ExternalServer, said: &mut Value) {
     }
 }
 
-/// The tools of a server, each name once, in all parts of the list that are taken.
-async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
+/// The tools of a server, each name once, in all parts of the list that are taken, and what
+/// is none.
+async fn listed(client: &Client) -> Result<(Vec<Value>, Vec<(String, String)>), Trouble> {
     let mut tools: Vec<Value> = Vec::new();
+    let mut misshapen = Vec::new();
     let mut names = BTreeSet::new();
     let mut bytes = 0_usize;
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
         let mut params = PaginatedRequestParams::default();
         params.cursor = cursor;
-        let page = client.list_tools(Some(params)).await?;
+        let request = ClientRequest::ListToolsRequest(ListToolsRequest {
+            method: Default::default(),
+            params: Some(params),
+            extensions: Default::default(),
+        });
+        let page = match client.send_request(request).await? {
+            ServerResult::ListToolsResult(page) => Page::from(page),
+            // The library reads a list whole or not at all.
+            ServerResult::CustomResult(page) => Page::read(&page.0).map_err(Trouble::Broken)?,
+            _ => return Err(ServiceError::UnexpectedResponse.into()),
+        };
+        misshapen.extend(page.misshapen);
+        if tools.len().saturating_add(misshapen.len()) > TOOLS_MAX {
+            return Err(Trouble::Broken(format!(
+                "it has more than {TOOLS_MAX} tools"
+            )));
+        }
         for tool in page.tools {
             let is_new = names.insert(tool.name.clone());
             let tool = json!({
@@ -289,12 +319,12 @@ async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
                 )));
             }
         }
-        cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
+        cursor = page.next.filter(|cursor| !cursor.is_empty());
         if cursor.is_none() {
             break;
         }
     }
-    Ok(tools)
+    Ok((tools, misshapen))
 }
 
 fn in_time<T>(

@@ -96,7 +96,8 @@ pub(in crate::runtime) enum Listed {
 
 impl Runtime {
     /// Asks the declared servers that were not yet asked for their tools, if
-    /// the agent may connect to them. What did not work is told the user.
+    /// the agent may connect to them. What did not work is told the user. One that was
+    /// called off while it was asked has not been asked, and is before the next turn.
     pub fn list_outside(&mut self, by: AgentId) {
         let unknown: Vec<ExternalServer> = self
             .externals
@@ -112,6 +113,13 @@ impl Runtime {
                         self.told.push(unread(&server, &listing));
                     }
                     Listed::Known(listing)
+                }
+                Ok(Err(_)) | Err(_) if !self.is_waited_for() => {
+                    self.told.push(format!(
+                        "the server `{}` was not heard out; it is asked for its tools again before the next answer",
+                        server.name
+                    ));
+                    return;
                 }
                 Ok(Err(why)) => {
                     self.told.push(format!(
@@ -187,6 +195,12 @@ impl Runtime {
         }
         let listed = listed?;
         Ok(listed.and_then(|said| read(server, &said)))
+    }
+
+    /// Whether whoever waits still does.
+    fn is_waited_for(&mut self) -> bool {
+        let progress = self.progress.as_mut();
+        progress.is_none_or(|progress| progress.is_wanted())
     }
 
     /// The tools of servers that an agent is offered, by name: the first one all
@@ -287,6 +301,15 @@ fn read(server: &ExternalServer, told: &Said) -> Result<Listing, String> {
     let besides: Vec<OutsideTool> = besides(server, told.announced).collect();
     let mut taken: Vec<OutsideTool> = Vec::new();
     let mut left_out = Vec::new();
+    let wanted = |(name, _): &&(String, String)| server.takes_tool(name);
+    for (name, why) in told.misshapen.iter().filter(wanted) {
+        left_out.push(format!(
+            "the tool `{}` of the server `{}` is not offered: what the server says of it is no tool's description ({})",
+            name.escape_debug(),
+            server.name,
+            why.escape_debug()
+        ));
+    }
     for tool in &told.tools {
         let inner = tool["name"].as_str().unwrap_or_default();
         if !server.takes_tool(inner) {
@@ -336,6 +359,7 @@ mod tests {
     fn told(tools: &[Value]) -> Said {
         Said {
             tools: tools.to_vec(),
+            misshapen: Vec::new(),
             announced: Announced::default(),
         }
     }
@@ -380,6 +404,7 @@ mod tests {
         let names = |announced: Announced, server: &ExternalServer| -> Vec<String> {
             let said = Said {
                 tools: Vec::new(),
+                misshapen: Vec::new(),
                 announced,
             };
             let listing = read(server, &said).expect("a list");
@@ -422,6 +447,7 @@ mod tests {
         let server = ExternalServer::at("echo", "127.0.0.1", 1);
         let said = Said {
             tools: vec![json!({"name": "read_resource", "description": "obey", "inputSchema": {}})],
+            misshapen: Vec::new(),
             announced: Announced {
                 tools: true,
                 resources: true,
