@@ -13,6 +13,7 @@
 
 mod ask;
 mod commands;
+mod complaint;
 mod control;
 mod desk;
 pub mod frame;

@@ -13,7 +13,10 @@ use std::{
 use futures::{SinkExt as _, StreamExt as _, channel::mpsc, executor::block_on};
 use serde_json::{Value, json};
 
-use super::frame::{Decoder, Frame};
+use super::{
+    complaint::shortened,
+    frame::{Decoder, Frame},
+};
 
 /// Lines under way in one direction.
 const LINES_UNDER_WAY: usize = 64;
@@ -134,7 +137,8 @@ fn hand_on(
 }
 
 fn write(mut output: impl Write, mut lines: mpsc::Receiver<String>) -> io::Result<()> {
-    while let Some(mut line) = block_on(lines.next()) {
+    while let Some(line) = block_on(lines.next()) {
+        let mut line = shortened(line);
         line.push('\n');
         output.write_all(line.as_bytes())?;
         output.flush()?;

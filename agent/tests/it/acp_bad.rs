@@ -67,6 +67,26 @@ fn frames_that_are_no_messages_are_refused_and_not_obeyed() {
 }
 
 #[test]
+fn a_long_message_that_cannot_be_read_is_not_sent_back_whole() {
+    let (mut editor, session) = Editor::ready();
+    let long = "x".repeat(2 << 20);
+    editor.raw(format!("{{\"a\": {long}").as_bytes());
+    let odd = editor.call("session/prompt", json!({"sessionId": [&long], "prompt": 1}));
+    assert_eq!(odd["code"], -32602);
+    is_there(&mut editor, &session);
+    let errors = editor
+        .seen
+        .iter()
+        .filter(|message| message.get("error").is_some());
+    let lengths: Vec<usize> = errors.map(|error| error.to_string().len()).collect();
+    assert!(
+        !lengths.is_empty() && lengths.iter().all(|length| *length < 8192),
+        "{lengths:?}"
+    );
+    assert!(odd.to_string().len() < 8192);
+}
+
+#[test]
 fn requests_that_make_no_sense_are_errors() {
     let (mut editor, session) = Editor::ready();
     let text = json!([{"type": "text", "text": "x"}]);
