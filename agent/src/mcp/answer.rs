@@ -100,6 +100,14 @@ impl Answer {
         self
     }
 
+    /// What of it is no text, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Words(_) => None,
+            Part::Piece(piece) => Some(piece),
+        })
+    }
+
     /// The same, with what `keep` says of each piece that is no text.
     #[must_use]
     pub fn kept(mut self, mut keep: impl FnMut(&Piece) -> String) -> Self {

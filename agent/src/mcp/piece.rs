@@ -80,18 +80,29 @@ impl Piece {
             .then_some("what it is made of is no picture")
     }
 
+    /// The directory for such pieces that it comes into.
+    #[must_use]
+    pub const fn shelf(&self) -> &'static str {
+        match self.kind {
+            Kind::Image => "images",
+            Kind::Audio => "audio",
+            Kind::Document => "documents",
+        }
+    }
+
     /// The file it is kept in, seen from the directory for such pieces, with letters
     /// that no other piece's name has.
     #[must_use]
     pub fn file(&self, drawn: &str) -> String {
-        match self.kind {
-            Kind::Image => format!("images/img_{drawn}{}", name::of_image(&self.mime)),
-            Kind::Audio => format!("audio/audio_{drawn}{}", name::of_audio(&self.mime)),
+        let name = match self.kind {
+            Kind::Image => format!("img_{drawn}{}", name::of_image(&self.mime)),
+            Kind::Audio => format!("audio_{drawn}{}", name::of_audio(&self.mime)),
             Kind::Document => {
                 let name = name::of_document(&self.uri, &self.mime);
-                format!("documents/doc_{drawn}_{name}")
+                format!("doc_{drawn}_{name}")
             }
-        }
+        };
+        format!("{}/{name}", self.shelf())
     }
 
     /// The line of the result once it lies at this path.

@@ -18,7 +18,7 @@ use hermitcrab_sandbox::{
 };
 
 use super::{
-    edit::{Before, FileChange},
+    edit::{Before, FileChange, Received},
     hands::{Hands, NEW_FILE_MODE, Offshoot, action, action_on_tree, stop, unknown},
     place::{Place, Spot},
     planned, shown,
@@ -229,6 +229,39 @@ impl Hands<'_> {
         let moved = |path: &RelPath| is_moved(changes, path);
         let show = |question: &Question| shown::files(question, changes);
         self.commit(&edits, &note, moved, show)
+    }
+
+    /// Makes new files and the directories on the way to them, all of it or nothing.
+    pub(super) fn put_all<S: Into<super::turn::Shown>>(
+        &mut self,
+        received: &[Received<'_>],
+        (mode, dir_mode): (u32, u32),
+        show: impl FnOnce(&Question) -> S,
+    ) -> Result<(), Stop> {
+        let mut parents: Vec<Place> = Vec::new();
+        for one in received {
+            for parent in self.missing_parents(&one.place)? {
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        }
+        let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
+        for parent in parents {
+            edits.entry(parent.dir).or_default().push(Edit::MakeDir {
+                path: parent.below,
+                mode: dir_mode,
+            });
+        }
+        for one in received {
+            edits.entry(one.place.dir).or_default().push(Edit::Put {
+                path: one.place.below.clone(),
+                content: one.content.to_vec(),
+                mode,
+            });
+        }
+        let note = format!("{}: {} files", self.tool, received.len());
+        self.commit(&edits, &note, |_| false, show)
     }
 
     /// Edits as one commit of the journal: asked for, shown, and made together.

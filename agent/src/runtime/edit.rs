@@ -62,3 +62,13 @@ pub enum FileChange {
         extent: Extent,
     },
 }
+
+/// A file of somebody else's making, and where it is to lie.
+pub(super) struct Received<'p> {
+    /// Where.
+    pub place: Place,
+    /// What it holds.
+    pub content: &'p [u8],
+    /// Who sent it, and what they say it is.
+    pub from: String,
+}

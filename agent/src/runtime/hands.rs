@@ -35,7 +35,7 @@ use hermitcrab_sandbox::{
 use super::{
     Runtime,
     agent_state::AgentState,
-    edit::Before,
+    edit::{Before, Received},
     mounts::Mounts,
     place::{self, Place},
     result::{Asked, ChangeSummary},
@@ -329,15 +329,14 @@ impl Hands<'_> {
 
     /// A file of somebody else's making, with the words that say whose; its owner's
     /// alone, as directories that are made for it.
-    pub(super) fn receive(
-        &mut self,
-        place: &Place,
-        content: &[u8],
-        from: &str,
-    ) -> Result<Stat, Stop> {
-        let modes = (Some(NEW_FILE_MODE), OWN_DIR_MODE);
-        let show = |question: &Question| shown::received(question, place, content, from);
-        self.write_shown((place, &Before::Nothing, content), modes, show)
+    pub(super) fn receive(&mut self, received: &[Received<'_>]) -> Result<(), Stop> {
+        let show = |question: &Question| shown::received(question, received);
+        if let [one] = received {
+            let modes = (Some(NEW_FILE_MODE), OWN_DIR_MODE);
+            let what = (&one.place, &Before::Nothing, one.content);
+            return self.write_shown(what, modes, show).map(drop);
+        }
+        self.put_all(received, (NEW_FILE_MODE, OWN_DIR_MODE), show)
     }
 
     /// Permission bits of directories on the way to a file, as the user wants them

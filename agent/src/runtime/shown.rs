@@ -9,6 +9,7 @@ use hermitcrab_sandbox::{
 };
 
 mod diffs;
+mod received;
 
 use rustix::time::Timespec;
 
@@ -20,6 +21,8 @@ use super::{
     words::in_bytes,
 };
 use crate::text::difflib::{self, Effort};
+
+pub(super) use self::received::received;
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
@@ -184,15 +187,6 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
         heading(question),
         difference(&path, old, Some(content), &mut effort)
     )
-}
-
-/// The same, of a file somebody sent.
-pub fn received(question: &Question, place: &Place, content: &[u8], from: &str) -> Shown {
-    let mut shown = write(question, place, &Before::Nothing, content);
-    let from = one_line(from);
-    shown.text.push_str(&format!("{from}\n"));
-    shown.besides.push(from);
-    shown
 }
 
 /// Several files about to be changed.

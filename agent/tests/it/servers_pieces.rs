@@ -120,9 +120,21 @@ fn no_server_says_where_its_pieces_lie_nor_how_many_they_are() {
         .map(|n| document(&format!("shelf:../../../x{n}")))
         .collect();
     let mut bench = bench("received", contents);
-    let (_, lines) = read(&mut bench, &["session"; 16]);
+    let (report, lines) = read(&mut bench, &["session"]);
     let files = kept(&bench);
     assert_eq!(files.len(), 16, "{lines:?}");
+    // One question, which shows all of them.
+    assert_eq!(report.questions.len(), 1);
+    let shown = &report.questions[0].shown;
+    assert!(
+        files
+            .iter()
+            .all(|file| shown.contains(file.to_str().unwrap()))
+    );
+    assert_eq!(shown.matches("the server `shelf` sent it").count(), 16);
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert!(files.iter().all(|file| mode(file) == 0o600));
+    assert_eq!(mode(&bench.workspace.join("received/documents")), 0o700);
     assert!(
         lines[16..]
             .iter()
@@ -132,9 +144,9 @@ fn no_server_says_where_its_pieces_lie_nor_how_many_they_are() {
     assert_eq!(fs::read_dir(&bench.workspace).unwrap().count(), 1);
     // The same once more lies beside it.
     bench.clock.set(5);
-    let (report, _) = read(&mut bench, &["session"; 17]);
-    // Whether the server may be asked after what it said, and each of the new names.
-    assert_eq!(report.questions.len(), 17);
+    let (report, _) = read(&mut bench, &["session"; 2]);
+    // Whether the server may be asked after what it said, and the new names.
+    assert_eq!(report.questions.len(), 2);
     assert_eq!(kept(&bench).len(), 32);
 }
 
