@@ -33,11 +33,12 @@ const BEFORE_A_NAME: [&str; 6] = [
     "lookup ",
 ];
 /// What they say where they get no socket at all.
-const NO_SOCKET: [&str; 9] = [
+const NO_SOCKET: [&str; 10] = [
     "listen EPERM",
     "connect EPERM",
     "socket: operation not permitted",
     "socket: Operation not permitted",
+    "socket(): Operation not permitted",
     "open socket: Operation not permitted",
     "netlink socket: Operation not permitted",
     "Operation not permitted - socket(2)",
