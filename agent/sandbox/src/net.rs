@@ -39,6 +39,10 @@ pub use self::proxy::{Proxy, Resolve, SystemResolver};
 /// The port of the proxy, on a loopback of the command's own at 127.0.0.1.
 pub const PROXY_PORT: u16 = 3128;
 
+/// Options of programs of Java that fetch things, in variables that are read without a word:
+/// the one that every such program reads (`JAVA_TOOL_OPTIONS`) is told of at each start.
+const OPTIONS_OF_JAVA: [&str; 2] = ["MAVEN_OPTS", "GRADLE_OPTS"];
+
 /// What a command's variables say of the proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Proxied {
@@ -65,6 +69,19 @@ impl Proxied {
         }
     }
 
+    /// What has a program of Java go through the proxy: such programs look at no variable of
+    /// the others. What is on the command's loopback they reach themselves, unless told not to.
+    fn options_of_java(self, at: Ipv4Addr) -> String {
+        let of =
+            |scheme: &str| format!("-D{scheme}.proxyHost={at} -D{scheme}.proxyPort={PROXY_PORT}");
+        let mut options = format!("{} {}", of("http"), of("https"));
+        if self == Self::Everything {
+            options.push_str(" -Dhttp.nonProxyHosts=");
+        }
+        // Newer releases of Maven look at these only where that is asked for.
+        options + " -Daether.connector.http.useSystemProperties=true"
+    }
+
     /// The variables that point programs at the proxy at this address.
     pub(crate) fn variables(self, at: Ipv4Addr) -> Vec<(Vec<u8>, Vec<u8>)> {
         let http = format!("http://{at}:{PROXY_PORT}");
@@ -83,6 +100,12 @@ impl Proxied {
                 variables.push((name, "localhost,127.0.0.1,::1"));
             }
         }
+        let of_java = self.options_of_java(at);
+        if self != Self::Nothing {
+            for name in OPTIONS_OF_JAVA {
+                variables.push((name, &of_java));
+            }
+        }
         let bytes = |text: &str| text.as_bytes().to_vec();
         let variables = variables.into_iter();
         variables
@@ -91,24 +114,45 @@ impl Proxied {
     }
 }
 
+/// Whether a variable holds options, to which others are added.
+pub(crate) fn is_of_options(name: &[u8]) -> bool {
+    OPTIONS_OF_JAVA.iter().any(|known| known.as_bytes() == name)
+}
+
 /// Whether a variable is one that points at a command's own way to its peers. That of the
 /// next command may be elsewhere, or not be there.
 #[must_use]
 pub fn is_way_out(name: &str, value: &str) -> bool {
-    let place = value.split_once("://").map_or(value, |(_, place)| place);
-    let address = place.split_once(':').map(|(address, _)| address);
+    let place = ["://", "proxyHost="]
+        .iter()
+        .find_map(|before| value.split_once(before))
+        .map_or(value, |(_, place)| place);
+    let address = place.split_once([':', ' ']).map(|(address, _)| address);
     let at = address
         .and_then(|address| address.parse().ok())
-        .filter(|at| loopback::may_be_a_proxys(*at));
-    let is =
-        |(known, told): (Vec<u8>, Vec<u8>)| known == name.as_bytes() && told == value.as_bytes();
-    let told = Proxied::Outside.variables(at.unwrap_or(Ipv4Addr::LOCALHOST));
-    told.into_iter().any(is)
+        .filter(|at| loopback::may_be_a_proxys(*at))
+        .unwrap_or(Ipv4Addr::LOCALHOST);
+    // Options come after those that were there.
+    let ends_so = |told: &[u8]| {
+        is_of_options(name.as_bytes())
+            && value
+                .as_bytes()
+                .ends_with(&[b" ".as_slice(), told].concat())
+    };
+    let is = |(known, told): (Vec<u8>, Vec<u8>)| {
+        known == name.as_bytes() && (told == value.as_bytes() || ends_so(&told))
+    };
+    let all = Proxied::ALL.into_iter();
+    all.flat_map(|proxied| proxied.variables(at)).any(is)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OPTIONS: &str = "-Dhttp.proxyHost=127.31.28.2 -Dhttp.proxyPort=3128 \
+                           -Dhttps.proxyHost=127.31.28.2 -Dhttps.proxyPort=3128 \
+                           -Daether.connector.http.useSystemProperties=true";
 
     #[test]
     fn variables_of_a_way_out_are_told_from_those_somebody_set() {
@@ -123,6 +167,15 @@ mod tests {
             ("http_proxy", "http://10.0.0.1:3128", false),
             ("http_proxy", "", false),
             ("MY_PROXY", "http://127.0.0.1:3128", false),
+            ("MAVEN_OPTS", OPTIONS, true),
+            (
+                "MAVEN_OPTS",
+                format!("-Dmaven.repo.local=/tmp/x {OPTIONS}").as_str(),
+                true,
+            ),
+            ("MAVEN_OPTS", format!("{OPTIONS} -Xmx1g").as_str(), false),
+            ("MAVEN_OPTS", "-Xmx1g", false),
+            ("http_proxy", format!("x {OPTIONS}").as_str(), false),
         ] {
             assert_eq!(is_way_out(name, value), is, "{name}={value}");
         }
@@ -136,8 +189,8 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(names(Proxied::Nothing), Vec::<String>::new());
-        assert_eq!(names(Proxied::Everything).len(), 6);
-        assert_eq!(names(Proxied::Outside).len(), 8);
+        assert_eq!(names(Proxied::Everything).len(), 8);
+        assert_eq!(names(Proxied::Outside).len(), 10);
         assert!(!names(Proxied::Everything).contains(&"no_proxy".to_owned()));
     }
 }

@@ -216,3 +216,34 @@ fn who_fails_for_that_is_told_that_commands_trace_nothing() {
     );
     assert!(!ran.err.contains("trace"), "{ran:?}");
 }
+
+#[test]
+fn maven_keeps_what_it_fetches_and_goes_through_the_proxy_by_options_that_are_added() {
+    let home = Home::new();
+    let told = |arguments: &[&str]| {
+        let line = "echo \"$MAVEN_OPTS\"; echo \"$GRADLE_OPTS\"";
+        let ran = home.run(&[&["exec"], arguments, &["--", line]].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.out
+    };
+    let kept = "-Dmaven.repo.local=/tmp/.m2/repository";
+    assert_eq!(told(&[]), format!("{kept}\n\n"));
+    let proxied = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 \
+                   -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128";
+    let system = "-Daether.connector.http.useSystemProperties=true";
+    assert_eq!(
+        told(&["--grant", "net.connect=example.org:443"]),
+        format!("{kept} {proxied} {system}\n{proxied} {system}\n")
+    );
+    // What lies on the machine's loopback is reached that way, too.
+    let everything = format!("{proxied} -Dhttp.nonProxyHosts= {system}");
+    assert_eq!(
+        told(&["--grant", "net.connect=127.0.0.1:9"]),
+        format!("{kept} {everything}\n{everything}\n")
+    );
+    // Whoever shows their own has it used.
+    std::fs::create_dir(home.path().join(".m2")).unwrap();
+    let added = home.run(&["config", "add-directory", "~/.m2"]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert_eq!(told(&[]), "\n\n");
+}

@@ -23,6 +23,7 @@ use super::interpreter::{SCRIPT_NUMBER, SIGNAL_NUMBER};
 use super::root;
 use super::spec::{Program, Report};
 use crate::landlock::Fence;
+use crate::net::is_of_options;
 use crate::step::{AtStep, Step, StepError};
 use crate::sys;
 
@@ -65,8 +66,13 @@ pub(crate) fn run(
             let at = proxy.unwrap_or(Ipv4Addr::LOCALHOST);
             for (name, value) in program.proxied.variables(at) {
                 // What the command sets itself stays.
-                if !program.env.iter().any(|(known, _)| *known == name) {
-                    program.env.push((name, value));
+                match program.env.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, own)) if is_of_options(&name) => {
+                        own.push(b' ');
+                        own.extend(value);
+                    }
+                    Some(_) => {}
+                    None => program.env.push((name, value)),
                 }
             }
             become_command(program, streams)

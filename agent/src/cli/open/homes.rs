@@ -2,7 +2,7 @@
 //!
 //! Of the home nothing is there but what is shown, and nothing else can be made in it. A program
 //! that keeps what it fetched in a directory of the home, and stops where it cannot make that
-//! (`npm`, `cargo`, `go`, `gradle`), is told of one in the command's own temporary directory, which is gone
+//! (`npm`, `cargo`, `go`, `gradle`, `mvn`), is told of one in the command's own temporary directory, which is gone
 //! with the command. Whoever shows the directory itself has it used.
 
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ const FETCHED: [(&str, &str, &str); 5] = [
     ("GOPATH", "go", "/tmp/go"),
     ("GRADLE_USER_HOME", ".gradle", "/tmp/.gradle"),
 ];
+/// Maven goes by no such variable, but by an option of the machine it runs on; the person's own
+/// variable of that name is not handed on. What says where its proxy is comes after it.
+const MAVEN: (&str, &str) = ("MAVEN_OPTS", "-Dmaven.repo.local=/tmp/.m2/repository");
 /// Variables that name where releases of a program are installed. They are of use to a
 /// command that is shown the directory, and to no other.
 const INSTALLED: [&str; 2] = ["RUSTUP_HOME", "PYENV_ROOT"];
@@ -45,6 +48,9 @@ impl Ground {
                 (true, None) => {}
                 (false, _) => say(name, Path::new(instead)),
             }
+        }
+        if !is_used(&home.join(".m2"), &shown) {
+            say(MAVEN.0, Path::new(MAVEN.1));
         }
         for name in INSTALLED {
             if let Some(dir) = ambient::own_dir(name)
