@@ -39,6 +39,8 @@ use crate::{
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
 /// Taken where the kernel does not say: what is made is its owner's alone.
 const UMASK_IN_DOUBT: u32 = 0o077;
+/// Where temporary directories are made, if `TMPDIR` is none.
+const TEMPORARY: &str = "/tmp";
 /// A longer file of settings of git is not read.
 const GIT_BYTES_MAX: u64 = 1 << 20;
 /// Where commands look for programs.
@@ -382,6 +384,21 @@ pub fn terminal() -> Option<File> {
     File::options().read(true).write(true).open("/dev/tty").ok()
 }
 
+/// An empty directory where temporary ones are made; a `TMPDIR` that is gone, or is not to be
+/// written, is no reason to try nothing out.
+fn probe_place() -> io::Result<ProbePlace> {
+    let wanted = std::env::temp_dir();
+    let made = ProbePlace::make(&wanted, session_number);
+    let made = made.or_else(|_| ProbePlace::make(std::path::Path::new(TEMPORARY), session_number));
+    made.map_err(|error| {
+        let why = format!(
+            "no directory can be made in `{}` or in `{TEMPORARY}` to try the sandbox out in: {error}",
+            wanted.display()
+        );
+        io::Error::new(error.kind(), why)
+    })
+}
+
 /// Tries out, in an empty directory, what the sandbox can do on this machine.
 ///
 /// # Errors
@@ -395,7 +412,7 @@ pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
 /// # Errors
 /// As for [`probe`].
 pub fn probe_as(builder: Builder) -> io::Result<IsolationProfile> {
-    let place = ProbePlace::make(&std::env::temp_dir(), session_number)?;
+    let place = probe_place()?;
     let cap = probe_place::a_handle()
         .map_err(io::Error::other)
         .and_then(|id| DirCap::open_ambient_dir(place.path(), id))?;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use rustix::io::Errno;
+
 /// One step of starting a confined command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -247,6 +249,19 @@ impl StepError {
         self.errno
     }
 
+    /// What a person can do about it: what lacks is the same whatever was being done.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        // Where the kernel was not asked there is no number.
+        if self.errno == Errno::MFILE.raw_os_error() {
+            "more files have to be open at once: see `ulimit -n` where it was started"
+        } else if self.errno == Errno::NFILE.raw_os_error() {
+            "the machine has too many files open (fs.file-max)"
+        } else {
+            self.step.help()
+        }
+    }
+
     /// What it failed on.
     #[must_use]
     pub fn on(&self) -> &str {
@@ -263,7 +278,7 @@ impl fmt::Display for StepError {
         if self.errno != 0 {
             write!(f, ": {}", io::Error::from_raw_os_error(self.errno))?;
         }
-        write!(f, "; {}", self.step.help())
+        write!(f, "; {}", self.help())
     }
 }
 
@@ -293,5 +308,21 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Step::ALL.len());
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_is_called_one_at_any_step() {
+        for step in Step::ALL {
+            let lack = StepError::new(step, "pipe", Errno::MFILE).to_string();
+            assert!(lack.contains("ulimit -n"), "{lack}");
+            let words = io::Error::other("no number");
+            let others = [
+                StepError::new(step, "pipe", Errno::PERM),
+                StepError::new(step, "pipe", words),
+            ];
+            for other in others.map(|other| other.to_string()) {
+                assert!(other.ends_with(step.help()), "{other}");
+            }
+        }
     }
 }

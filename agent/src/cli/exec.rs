@@ -11,7 +11,7 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, IsTerminal, Write},
-    os::fd::AsFd,
+    os::fd::{AsFd, BorrowedFd},
     path::Path,
     rc::Rc,
     time::Duration,
@@ -19,6 +19,7 @@ use std::{
 
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_sandbox::spawn::Ending;
+use rustix::fs::FileType;
 
 use self::through::Through;
 use super::{
@@ -163,7 +164,7 @@ fn input(setting: &Setting) -> Result<Option<File>, Trouble> {
         .object
         .as_ref()
         .is_some_and(|path| path.as_os_str() == "-");
-    if takes_a_grant || stdin.is_terminal() {
+    if takes_a_grant || stdin.is_terminal() || is_null(stdin.as_fd()) {
         return Ok(None);
     }
     match stdin.as_fd().try_clone_to_owned() {
@@ -173,6 +174,17 @@ fn input(setting: &Setting) -> Result<Option<File>, Trouble> {
             exit::ENVIRONMENT,
         )),
     }
+}
+
+/// Whether nothing comes from there: it is the null device, which programs tell from an
+/// empty file. Where they are given a pipe they look for what to work on in there (`rg`), and
+/// nowhere else.
+fn is_null(stdin: BorrowedFd<'_>) -> bool {
+    let Ok(stat) = rustix::fs::fstat(stdin) else {
+        return false;
+    };
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+        && stat.st_rdev == rustix::fs::makedev(1, 3)
 }
 
 /// The status a shell would tell.

@@ -72,6 +72,31 @@ fn what_it_prints_comes_while_it_runs_and_its_input_is_read_as_it_comes() {
 }
 
 #[test]
+fn who_is_given_nothing_to_read_is_given_the_null_device() {
+    let home = Home::new();
+    let kind = |input: Stdio| {
+        let mut command = home.command(&home.project(), &["exec", "--", "stat -Lc %F /dev/stdin"]);
+        let output = command.stdin(input).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(kind(Stdio::null()), "character special file\n");
+    let file = home.project().join("input");
+    std::fs::write(&file, "").unwrap();
+    let file = std::fs::File::open(file).unwrap();
+    assert_eq!(kind(Stdio::from(file)), "fifo\n");
+}
+
+#[test]
+fn a_directory_for_temporary_files_that_is_gone_keeps_nobody_from_working() {
+    let home = Home::new();
+    for odd in ["/nonexistent", "/proc", ""] {
+        let mut command = home.command(&home.project(), &["exec", "--", "echo works"]);
+        let output = command.env("TMPDIR", odd).output().unwrap();
+        assert_eq!(output.stdout, b"works\n", "{odd}: {output:?}");
+    }
+}
+
+#[test]
 fn an_input_that_nobody_reads_holds_nothing_up() {
     let home = Home::new();
     // The other end stays open until the end, and nothing ever comes.
