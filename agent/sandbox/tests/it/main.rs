@@ -22,6 +22,7 @@ mod isolation;
 mod journal;
 mod left_behind;
 mod lifecycle;
+mod linked;
 mod long_file;
 mod nested_mounts;
 mod nested_views;
