@@ -178,46 +178,6 @@ fn what_a_program_fetches_goes_beside_a_home_in_which_nothing_can_be_made() {
 }
 
 #[test]
-fn who_traces_another_program_is_told_no_and_nobody_waits_for_them() {
-    let home = Home::new();
-    // As debuggers and leak checkers do it: the tracer is a child of a program that waits.
-    let script = "import ctypes, os, signal, time\n\
-        libc = ctypes.CDLL(None, use_errno=True)\n\
-        traced = os.fork()\n\
-        if not traced: time.sleep(60)\n\
-        said = libc.ptrace(16, traced, 0, 0)\n\
-        print(said, os.strerror(ctypes.get_errno()))\n\
-        os.kill(traced, signal.SIGKILL)\n";
-    let ran = run(
-        &home,
-        &[],
-        &["exec", "--timeout", "50s", "--", "python3", "-c", script],
-    );
-    assert_eq!(
-        (ran.code, ran.out.as_str()),
-        (Some(0), "-1 Operation not permitted\n"),
-        "{ran:?}"
-    );
-}
-
-#[test]
-fn who_fails_for_that_is_told_that_commands_trace_nothing() {
-    let home = Home::new();
-    let line = "echo 'ptrace: Operation not permitted' >&2; exit 1";
-    let ran = run(&home, &[], &["exec", "--", line]);
-    assert!(
-        ran.err.contains("Commands trace no other program"),
-        "{ran:?}"
-    );
-    let ran = run(
-        &home,
-        &[],
-        &["exec", "--", "echo 'ptrace: Operation not permitted'"],
-    );
-    assert!(!ran.err.contains("trace"), "{ran:?}");
-}
-
-#[test]
 fn maven_keeps_what_it_fetches_and_goes_through_the_proxy_by_options_that_are_added() {
     let home = Home::new();
     let told = |arguments: &[&str]| {

@@ -14,16 +14,6 @@ const ANOTHER_NUMBER: &str = "hardlink different from source";
 const LINKED: &str = "A file that gets a second name in a copy-on-write view has another number from then on, which \
      `git clone` of a directory takes for somebody's doing: with `--no-hardlinks` it copies.";
 
-/// What debuggers, tracers and the leak checkers of sanitizers say where they may not trace.
-const TRACES_NOTHING: [&str; 4] = [
-    "ptrace: Operation not permitted",
-    "PTRACE_TRACEME",
-    "PTRACE_SEIZE",
-    "does not work under ptrace",
-];
-const TRACED: &str = "Commands trace no other program: a debugger or tracer runs outside, and what checks itself for leaks \
-     (`-fsanitize=address`) runs without that with `ASAN_OPTIONS=detect_leaks=0`.";
-
 const CROWDED: &str = "It had as many processes and threads as it may have at once, and wanted more, which programs wait for or \
      call a lack of resources: `config set limits.pids_max` lets it have more.";
 
@@ -42,8 +32,6 @@ pub struct Reasons {
     pub unreached: Option<String>,
     /// A second name of a file was not what a program expects of one.
     pub linked: Option<&'static str>,
-    /// It wanted to trace another program.
-    pub traced: Option<&'static str>,
 }
 
 impl Reasons {
@@ -56,7 +44,6 @@ impl Reasons {
             self.crowded,
             self.unreached.as_deref(),
             self.linked,
-            self.traced,
         ]
         .into_iter()
         .flatten()
@@ -75,7 +62,6 @@ impl Reasons {
             ("processes", self.crowded.map(Cow::Borrowed)),
             ("network", unreached),
             ("links", self.linked.map(Cow::Borrowed)),
-            ("tracing", self.traced.map(Cow::Borrowed)),
         ]
         .into_iter()
         .filter_map(|(key, why)| Some((key, why?)))
@@ -115,13 +101,8 @@ impl Hands<'_> {
             ran_short: seen::ran_short(finished, &said),
             crowded: (failed && finished.confined.usage.refused_forks > 0).then_some(CROWDED),
             unreached: reached::unreached(whose.had, finished.ending, &finished.attempts, &said),
-            linked: (failed && says(&said, &[ANOTHER_NUMBER])).then_some(LINKED),
-            traced: (failed && says(&said, &TRACES_NOTHING)).then_some(TRACED),
+            linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
+                .then_some(LINKED),
         }
     }
-}
-
-fn says(said: &[&str], words: &[&str]) -> bool {
-    let any = |said: &&str| words.iter().any(|words| said.contains(words));
-    said.iter().any(any)
 }

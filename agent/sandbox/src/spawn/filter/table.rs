@@ -141,7 +141,7 @@ pub(crate) const ALWAYS: &[Entry] = table! {
     SYS_umount2 When::Always, Kill, "uncovers what a mount hides";
     SYS_pivot_root When::Always, Kill, "changes the root";
     SYS_chroot When::Always, Kill, "changes the root";
-    SYS_ptrace When::Always, Refuse, "controls other processes, the sandbox's first one among them; a tracer that is killed leaves what it traces stopped";
+    SYS_ptrace When::Always, Kill, "controls other processes, the sandbox's first one among them";
     SYS_kexec_load When::Always, Kill, "replaces the kernel";
     SYS_kexec_file_load When::Always, Kill, "replaces the kernel";
     SYS_init_module When::Always, Kill, "loads code into the kernel";
@@ -314,15 +314,6 @@ mod tests {
     }
 
     #[test]
-    fn who_would_trace_is_told_no_and_lives() {
-        let entry = ALWAYS.iter().find(|entry| entry.call == libc::SYS_ptrace);
-        assert_eq!(
-            entry.map(|entry| (entry.when, entry.action)),
-            Some((When::Always, Action::Refuse))
-        );
-    }
-
-    #[test]
     fn the_promised_floor_kills() {
         for call in [
             libc::SYS_reboot,
@@ -330,6 +321,7 @@ mod tests {
             libc::SYS_umount2,
             libc::SYS_pivot_root,
             libc::SYS_chroot,
+            libc::SYS_ptrace,
             libc::SYS_kexec_load,
             libc::SYS_init_module,
             libc::SYS_finit_module,
