@@ -17,6 +17,7 @@
 //! nor is when something was read. Owners are not the command's to give.
 
 mod access;
+mod carried;
 pub(crate) mod clock;
 pub(crate) mod copied;
 pub(crate) mod copy;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use hermitcrab_core::{
+    action::Action,
     approval::Question,
     authority::{DirId, Extent, Verb},
     digest::Digest,
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
+    rules::Judgement,
     session::Call,
     tool::Tool,
 };
@@ -285,7 +287,7 @@ impl Hands<'_> {
             parts.push((*dir, cap, incoming));
         }
         let mut actions = Vec::new();
-        let mut sets = Vec::new();
+        let (mut sets, mut carried) = (Vec::new(), Vec::new());
         for (dir, cap, incoming) in &parts {
             let set = incoming
                 .set()
@@ -294,9 +296,21 @@ impl Hands<'_> {
                 set.actions(*dir)
                     .map_err(|error| Stop::Broken(error.to_string()))?,
             );
+            carried.extend(
+                set.carried(*dir)
+                    .map_err(|error| Stop::Broken(error.to_string()))?,
+            );
             sets.push((*cap, set));
         }
         ceilings.check(&actions, is_moved).map_err(Stop::refused)?;
+        // What is held of a whole directory holds all that goes with it, but for the names
+        // that somebody is asked about, or that a rule refuses. They come after all others.
+        let is_more = |action: &Action| {
+            turn.machine
+                .look(|session| session.rules().judge(tool, action) != Judgement::Plain)
+        };
+        carried.retain(is_more);
+        actions.append(&mut carried);
         let (call, done) = turn.begin(
             planned::told(steering.as_ref(), Call { by, tool, actions }),
             show,

@@ -8,6 +8,7 @@ use hermitcrab_sandbox::{
     journal::Undo,
 };
 
+mod carried;
 mod diffs;
 mod received;
 
@@ -191,7 +192,12 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
 
 /// Several files about to be changed.
 pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
-    let (files, besides) = diffs::of_changes(changes);
+    let (files, mut besides) = diffs::of_changes(changes);
+    for change in changes {
+        if let FileChange::Move { to, .. } = change {
+            besides.extend(carried::told(question, to));
+        }
+    }
     Shown {
         text: files_in_words(question, changes),
         files,
@@ -247,9 +253,13 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                 }
             }
             FileChange::Move { from, to, .. } => format!(
-                "{} becomes {}, as it is\n",
+                "{} becomes {}, as it is\n{}",
                 named(&from.absolute),
                 named(&to.absolute),
+                carried::told(question, to)
+                    .into_iter()
+                    .map(|line| line + "\n")
+                    .collect::<String>(),
             ),
         });
     }

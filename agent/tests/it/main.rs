@@ -63,6 +63,7 @@ mod outside;
 mod owners;
 mod patches;
 mod person;
+mod plan_moves;
 mod plan_terminal;
 mod plan_undo;
 mod planning;

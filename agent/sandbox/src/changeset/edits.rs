@@ -13,11 +13,13 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use hermitcrab_core::authority::Extent;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
+use super::carried::names_below;
 use super::node::{Holds, Node, Tree, Xattrs};
 use super::{Change, ChangeSet, Layer, Never, SoFar, What, renames};
 use crate::digest::sha256;
@@ -97,6 +99,8 @@ pub(crate) struct Moved {
     pub to: RelPath,
     /// Which thing it is.
     pub what: Thing,
+    /// What goes with it, if it is a directory.
+    pub below: Vec<RelPath>,
 }
 
 /// What is being collected.
@@ -284,6 +288,13 @@ impl Made<'_> {
             .ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, from))?;
         self.make_parents(to)?;
         let extent = what.extent();
+        let below = match extent {
+            Extent::Tree => {
+                let (parent, name) = open_parent(self.lower, from)?;
+                names_below(parent.as_fd(), &name, from)?
+            }
+            Extent::Alone => Vec::new(),
+        };
         let here = What::MovedHere {
             from: from.clone(),
             extent,
@@ -298,6 +309,7 @@ impl Made<'_> {
             from: from.clone(),
             to: to.clone(),
             what,
+            below,
         });
         Ok(())
     }

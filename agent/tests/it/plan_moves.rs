@@ -1,0 +1,86 @@
+//! Directories that a plan gives another name: all that lies in them goes along, and is
+//! decided about.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::json;
+
+use crate::support::home::{Home, Ran};
+
+fn put(home: &Home, name: &str) {
+    let path = home.project().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, "x\n").unwrap();
+}
+
+/// Moves one, with everything of the workspace granted and nobody to ask.
+fn moved(home: &Home, from: &str, to: &str) -> Ran {
+    let steps = json!([{"id": "m", "call": "move_file", "with": {"from": from, "to": to}}]);
+    let plan = json!({"version": 1, "summary": "a test", "steps": steps});
+    std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
+    let flags = ["--yes-low", "--grant", "fs.*=."];
+    home.run(&[&["run", "--plan", "../plan.json"][..], &flags].concat())
+}
+
+/// Refused, for this code and about this; what was there is there.
+#[track_caller]
+fn stays(home: &Home, from: &str, to: &str, said: &[&str]) {
+    let ran = moved(home, from, to);
+    for said in said {
+        assert!(ran.out.contains(said), "{said}: {ran:?}");
+    }
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(home.project().join(from).exists(), "{ran:?}");
+    assert!(!home.project().join(to).exists(), "{ran:?}");
+}
+
+#[test]
+fn what_somebody_runs_by_its_name_does_not_come_with_its_directory() {
+    let home = Home::new();
+    for (name, to, told) in [
+        ("a/tasks.json", "p/.vscode", "/p/.vscode/tasks.json"),
+        ("b/hgrc", "q/.hg", "/q/.hg/hgrc"),
+        ("c/.git/hooks/post-merge", "r", "/.git"),
+        ("d/e/.bashrc", "s", "/e/.bashrc"),
+    ] {
+        for name in [name, "p/beside", "q/beside"] {
+            put(&home, name);
+        }
+        let from = name.split('/').next().unwrap();
+        stays(&home, from, to, &["(sensitive-path)", told]);
+    }
+    put(&home, "f/deep/plain");
+    let ran = moved(&home, "f", "g");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(home.project().join("g/deep/plain").exists());
+}
+
+#[test]
+fn a_rule_about_a_name_is_about_it_in_a_directory_that_moves() {
+    let home = Home::new();
+    home.configure(
+        "[[rules]]\nid = \"kept\"\ndecision = \"deny\"\nverbs = [\"fs.delete\"]\nnamed = \"*.lock\"\n",
+    );
+    put(&home, "in/deep/a.lock");
+    put(&home, "in/b");
+    stays(&home, "in", "out", &["(denied-by-rule)", "/in/deep/a.lock"]);
+    std::fs::remove_file(home.project().join("in/deep/a.lock")).unwrap();
+    assert_eq!(moved(&home, "in", "out").code, Some(0));
+}
+
+/// Under another name what is in it could be read by whoever may not read it here.
+#[test]
+fn a_directory_is_read_as_a_whole_to_be_moved_and_a_file_alone() {
+    let home = Home::new();
+    put(&home, "in/a");
+    let rule = |on: &str| {
+        home.configure(&format!(
+            "[[rules]]\nid = \"asked\"\ndecision = \"ask\"\nverbs = [\"fs.read\"]\non = \"{on}\"\n"
+        ));
+    };
+    let at = |name: &str| home.project().join(name).display().to_string();
+    rule(&at("in"));
+    let all = format!("fs.read all of {}", at("in"));
+    stays(&home, "in", "out", &["(asked-by-rule)", &all]);
+    let alone = format!("`fs.read {}`", at("in/a"));
+    stays(&home, "in/a", "b", &["(asked-by-rule)", &alone]);
+}
