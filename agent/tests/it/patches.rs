@@ -223,6 +223,47 @@ fn a_patch_keeps_modes_and_makes_directories_on_the_way() {
 }
 
 #[test]
+fn a_file_is_moved_into_a_directory_that_comes_with_the_same_patch() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut bench = filled();
+    let agent = granted(&mut bench);
+    let bits = std::fs::Permissions::from_mode(0o750);
+    std::fs::set_permissions(bench.workspace.join("d.txt"), bits).unwrap();
+    let patch = "*** Add File: p/q/r.txt\n+r\n*** Move File: d.txt -> p/d.txt\n*** Move File: b.txt -> p/q/b.txt\n";
+    let report = bench
+        .runtime
+        .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    let moved = pairs(&[
+        ("a.txt", "one\n"),
+        ("p/d.txt", "d\n"),
+        ("p/q/b.txt", "b\n"),
+        ("p/q/r.txt", "r"),
+    ]);
+    assert_eq!(tree(&bench), moved);
+    let stat = std::fs::metadata(bench.workspace.join("p/d.txt")).unwrap();
+    assert_eq!(stat.permissions().mode() & 0o7777, 0o750);
+
+    // What only looks like the directory is none, and what comes later is not there yet.
+    for patch in [
+        "*** Add File: pq/x.txt\n+x\n*** Move File: a.txt -> pq/y/a.txt\n",
+        "*** Add File: new/x.txt\n+x\n*** Move File: a.txt -> ne/a.txt\n",
+        "*** Move File: a.txt -> new/a.txt\n*** Add File: new/x.txt\n+x\n",
+    ] {
+        let report = bench
+            .runtime
+            .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
+        assert_eq!(report.fate, Fate::ToolError, "{patch}: {}", report.text);
+        assert!(
+            report.text.contains("No such file or directory"),
+            "{}",
+            report.text
+        );
+        assert_eq!(tree(&bench), moved, "{patch}");
+    }
+}
+
+#[test]
 fn a_patch_through_a_link_that_leads_out_is_refused_whole() {
     let mut bench = filled();
     let agent = granted(&mut bench);

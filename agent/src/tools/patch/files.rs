@@ -29,6 +29,8 @@ struct Slot {
     shut: Option<String>,
     /// Where its content was moved from, if that was the last thing done to it.
     from: Option<String>,
+    /// Whether the directory it lies in comes only with this patch.
+    is_below_new: bool,
 }
 
 /// The files of one patch.
@@ -36,6 +38,8 @@ pub struct Files<'h, 'r> {
     hands: &'h mut Hands<'r>,
     by_name: BTreeSet<String>,
     slots: BTreeMap<String, Slot>,
+    /// Files that were put somewhere: the directories above them are there for what follows.
+    put: Vec<String>,
 }
 
 /// The paths that are taken as they are, links or not: to go, or to get another name, is
@@ -67,6 +71,7 @@ impl<'h, 'r> Files<'h, 'r> {
             hands,
             by_name,
             slots: BTreeMap::new(),
+            put: Vec::new(),
         }
     }
 
@@ -103,6 +108,7 @@ impl<'h, 'r> Files<'h, 'r> {
                 mode: stat.as_ref().map_or(0, |stat| stat.mode),
                 shut: stat.as_ref().and_then(write_file::is_shut),
                 from: None,
+                is_below_new: false,
             };
             self.slots.insert(key.clone(), slot);
         }
@@ -151,6 +157,8 @@ impl<'h, 'r> Files<'h, 'r> {
                         && source.place.dir == slot.place.dir
                         && matches!(source.before, Before::File(_))
                         && slot.now.is_some()
+                        // A name is given only where a directory is; a file brings its own.
+                        && !slot.is_below_new
                 })
             });
             if let (Some(from), Before::Nothing) = (source, &slot.before)
@@ -189,6 +197,14 @@ impl<'h, 'r> Files<'h, 'r> {
             }
         }
         changes
+    }
+
+    /// Whether an operation before has put a file below this directory.
+    fn comes_to_be(&self, directory: &str) -> bool {
+        self.put.iter().any(|path| {
+            path.strip_prefix(directory)
+                .is_some_and(|below| below.starts_with('/'))
+        })
     }
 
     /// The permission bits of a file that was moved to where none was, while another is put
@@ -263,6 +279,8 @@ impl Picture for Files<'_, '_> {
         };
         slot.now = Some(write_file::kept_form(&old, text).into_bytes());
         slot.from = None;
+        let absolute = slot.place.absolute.clone();
+        self.put.push(absolute);
         Ok(Ok(()))
     }
 
@@ -284,10 +302,14 @@ impl Picture for Files<'_, '_> {
             )))
         };
         let target = self.slot(to)?.place.clone();
+        let mut is_below_new = false;
         if let Some(above) = parent(&target)
             && self.hands.look(&above)?.is_none()
         {
-            return no_such(&format!("move '{}' to '{}'", expanded.0, expanded.1));
+            is_below_new = self.comes_to_be(&above.absolute);
+            if !is_below_new {
+                return no_such(&format!("move '{}' to '{}'", expanded.0, expanded.1));
+            }
         }
         if self
             .hands
@@ -328,6 +350,7 @@ impl Picture for Files<'_, '_> {
         let slot = self.slot(to)?;
         slot.now = Some(content);
         slot.from = Some(key);
+        slot.is_below_new = is_below_new;
         Ok(Ok(()))
     }
 }
