@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Names, text_value};
+use super::{Names, parsers, text_value};
 
 /// The probe whose value is a conversation.
 pub const CONVERSATION: &str = "scripted_conversation";
@@ -26,7 +26,7 @@ const OWN_FILE_LINES: [&str; 4] = [
 ];
 const OFFERED: &str = "Available tools: ";
 
-/// Rules `own-count`, `made-up-names`, `own-copies` and `tools-on-offer`, in
+/// Rules `own-count`, `made-up-names`, `own-copies`, `tools-on-offer` and `parser-words`, in
 /// everything the models of a conversation were told.
 pub fn without_own(value: &mut Value, names: &mut Names) {
     read(value);
@@ -60,6 +60,7 @@ fn read(value: &mut Value) {
                     (name, field)
                 })
                 .collect::<Map<_, _>>();
+            parsers::without_words(value);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -131,6 +132,27 @@ mod tests {
         assert_eq!(
             seen(hermes),
             seen(told("deleg_00010001", "0.0", "c", "", "r"))
+        );
+    }
+
+    #[test]
+    fn what_a_parser_says_of_a_file_that_is_not_written_is_its_own_and_the_rest_is_not() {
+        let refused = |kind: &str, why: &str, end: &str| {
+            let error = format!("fails .x syntax validation ({kind}: {why}). The file was {end}.");
+            seen(json!({"told": [{"tool": json!({ "error": error }).to_string()}]}))
+        };
+        let not = "NOT created or modified";
+        assert_eq!(
+            refused("TOMLDecodeError", "unclosed", not),
+            refused("TOMLDecodeError", "Expected ']'", not)
+        );
+        assert_ne!(
+            refused("TOMLDecodeError", "unclosed", not),
+            refused("YAMLError", "unclosed", not)
+        );
+        assert_ne!(
+            refused("TOMLDecodeError", "unclosed", "created"),
+            refused("TOMLDecodeError", "Expected ']'", "created")
         );
     }
 

@@ -17,9 +17,14 @@ const END: &str = "). The file was NOT created or modified.";
 
 /// The error of a result without a parser's own words.
 pub fn without_parsers_words(tool: &str, value: &mut Value) {
-    if !WRITING_TOOLS.contains(&tool) {
-        return;
+    if WRITING_TOOLS.contains(&tool) {
+        without_words(value);
     }
+}
+
+/// The same of a result whose tool is not told, as conversations hold them: nothing but a
+/// refusal to write begins and ends like this.
+pub(super) fn without_words(value: &mut Value) {
     if let Some(Value::String(error)) = value.get_mut("error")
         && let Some(plain) = plain(error)
     {

@@ -14,6 +14,9 @@ use crate::result::CaseResult;
 /// A search that begins with a dot.
 pub(super) const BELOW_A_DOT: &str = "found-below-a-dot";
 
+/// What is told of who wrote a file in a session that is over.
+const OTHERS_SESSION: &str = "a-session-knows-of-no-other";
+
 /// The rule that names a difference in what is told.
 pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'static str> {
     let at = step.step;
@@ -66,6 +69,10 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     let is_warned = is_told_of_repetition(&told) && same_without("_warning");
     if (is_content || is_warned) && begins_before(case, at) {
         return more.is_empty().then_some("told-in-another-session");
+    }
+    // Who wrote a file in a session that is over is no sibling of who writes it now.
+    if is_told_of_a_sibling(&told) && same_without("_warning") && ended_before(case, at) {
+        return more.is_empty().then_some(OTHERS_SESSION);
     }
     // Of a name below a plain file Hermes says what else is "in" that file.
     let is_in_a_file = || is_below_a_file(case, at) || is_alike_in_itself(case, at, &told);
@@ -160,6 +167,19 @@ fn begins_before(case: &Case, at: usize) -> bool {
     let mut before = case.job.script.iter().take(at);
     before
         .any(|step| matches!(step, Step::EndSession {} | Step::Restart(_)) || step.cut().is_some())
+}
+
+/// Whether a session ended before this step, and its program went on.
+fn ended_before(case: &Case, at: usize) -> bool {
+    let mut before = case.job.script.iter().take(at);
+    before.any(|step| matches!(step, Step::EndSession {}))
+}
+
+/// Whether a change is told, besides what it is told, that another agent wrote the file.
+fn is_told_of_a_sibling(told: &Value) -> bool {
+    told.get("_warning")
+        .and_then(Value::as_str)
+        .is_some_and(|warning| warning.contains("was modified by sibling subagent '"))
 }
 
 /// Whether a read is told, besides what it is told, that it was one of several in a row.
@@ -297,6 +317,29 @@ mod tests {
                 expected,
             );
         }
+    }
+
+    #[test]
+    fn who_wrote_a_file_in_a_session_that_is_over_is_no_sibling() {
+        let failed = json!({"error": "Could not find a match"});
+        let mut warned = failed.clone();
+        warned["_warning"] = "/w/b was modified by sibling subagent 'case-1' but".into();
+        let mut other = failed.clone();
+        other["_warning"] = "/w/b was not read by this agent.".into();
+        for (name, told, expected) in [
+            ("sequence:3+c4.0+e+c4.2", &warned, Some(OTHERS_SESSION)),
+            ("sequence:3+c4.0+c4.2", &warned, None),
+            ("sequence:3+c4.0+e+c4.2", &other, None),
+        ] {
+            check(name, (told.clone(), &[]), (failed.clone(), &[]), expected);
+        }
+        let else_failed = json!({"error": "no"});
+        check(
+            "sequence:3+c4.0+e+c4.2",
+            (warned, &[]),
+            (else_failed, &[]),
+            None,
+        );
     }
 
     #[test]
