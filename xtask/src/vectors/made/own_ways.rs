@@ -21,6 +21,7 @@ pub fn suite() -> Suite {
     cases.extend(networks());
     cases.extend(hints());
     cases.extend(promises());
+    cases.extend(other_sessions());
     let mut defaults = super::defaults("own-ways-1");
     defaults["source"] = json!({"from": "hand"});
     defaults["held"] = json!([
@@ -61,6 +62,10 @@ pub fn suite() -> Suite {
             service(
                 "network",
                 "a command that reaches for a network it was not granted",
+            ),
+            service(
+                "other-session",
+                "a file that somebody wrote in a session of the same program that is over",
             ),
             service("plain", "a neighbour that is the same"),
         ],
@@ -419,6 +424,52 @@ fn patches() -> Vec<Draft> {
         patched(case("patch-order-one", "plain")).call(
             "search_files",
             &json!({"pattern": "one", "path": "out/zebra.txt"}),
+        ),
+    ]
+}
+
+/// What a session that is over wrote is nobody's to be warned of.
+fn other_sessions() -> Vec<Draft> {
+    let path = "lib/new.txt";
+    let next = |id: &str, flag: &str, why: &str| {
+        case(&format!("other-session-{id}"), flag)
+            .field("comment", json!(why))
+            .call("write_file", &json!({"path": path, "content": "one\n"}))
+            .step(json!({"end_session": {}}))
+            .step(json!({"grant": {"id": "ws2", "verb": "fs.*", "on": super::WORKSPACE}}))
+    };
+    let patch = |draft: Draft, old: &str, new: &str| {
+        draft.call(
+            "patch",
+            &json!({"mode": "replace", "path": path, "old_string": old, "new_string": new}),
+        )
+    };
+    vec![
+        patch(
+            next(
+                "patch-fails",
+                "other-session",
+                "what a session wrote that is over, patched unread, in vain",
+            ),
+            "two",
+            "2",
+        ),
+        patch(
+            next("patch", "other-session", "the same, and the patch fits"),
+            "one",
+            "1",
+        ),
+        next("write", "other-session", "the same, written over")
+            .call("write_file", &json!({"path": path, "content": "two\n"})),
+        patch(
+            next(
+                "read",
+                "plain",
+                "whoever read it first is told nothing by either",
+            )
+            .call("read_file", &json!({"path": path})),
+            "one",
+            "1",
         ),
     ]
 }
