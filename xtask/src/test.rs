@@ -32,7 +32,7 @@ pub struct Args {
     package: Vec<String>,
     /// Only tests whose name contains one of these.
     filter: Vec<String>,
-    /// Tests at a time; default: one per processor.
+    /// Tests at a time; default: one per processor and one more, as many of them wait.
     #[arg(short, long)]
     jobs: Option<usize>,
     /// A test that runs longer than this many seconds is killed and has failed.
@@ -89,11 +89,7 @@ pub fn run(args: &Args) -> Result<Passed> {
     };
     let cases = build::cases(&programs, &args.filter)?;
     println!("{} tests", cases.len());
-    let jobs = args
-        .jobs
-        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
-        .unwrap_or(1)
-        .max(1);
+    let jobs = args.jobs.unwrap_or_else(jobs).max(1);
     let timeout = Duration::from_secs(args.timeout_s);
     let mut ended = run::all(&cases, jobs, timeout)?;
     steady::settle(&mut ended, timeout)?;
@@ -192,6 +188,13 @@ fn install_hermes() -> Result<()> {
 pub fn read_summary(path: &std::path::Path) -> Result<Counts> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_slice(&bytes).with_context(|| format!("{} is not a summary", path.display()))
+}
+
+/// How many tests run at a time: while one waits for a clock, a disk or another process, a
+/// processor is free for the next.
+fn jobs() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    processors.saturating_add(1)
 }
 
 /// `-p` arguments, or the whole workspace.
