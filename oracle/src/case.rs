@@ -292,6 +292,10 @@ pub struct Recorded {
     /// Why the facts are not compared with the live run; absent: they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
+    /// Programs that were not installed where the case was recorded. Where a world has one
+    /// of them, the command does what it could not do then, and the facts are not compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacked: Vec<String>,
     /// Further facts, never compared.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub facts: Map<String, Value>,

@@ -460,7 +460,8 @@ fn recorded_differs(
     judgement: &Judgement,
     hermes: &Observation,
 ) -> Option<String> {
-    if recorded.not_compared.is_some() {
+    let has = |name: &String| bisim_world::enter::has_program(name);
+    if recorded.not_compared.is_some() || recorded.lacked.iter().any(has) {
         return None;
     }
     let last = hermes.steps.last()?;

@@ -236,6 +236,13 @@ fn build(staging: &Path, harness: &Harness) -> Result<(), WorldError> {
     template::finish(Path::new("/"))
 }
 
+/// Whether worlds on this machine have a program of that name.
+#[must_use]
+pub fn has_program(name: &str) -> bool {
+    let is_in = |directory: &str| Path::new("/").join(directory).join(name).exists();
+    !HIDDEN.contains(&name) && PROGRAM_DIRS.into_iter().any(is_in)
+}
+
 /// Lays a tree over each directory that holds a hidden program, in which it is
 /// gone. A file that cannot be executed in its place would not do: a shell says
 /// of it that it is there.

@@ -291,6 +291,25 @@ fn a_live_hermes_that_contradicts_the_record_is_inconclusive() {
 }
 
 #[test]
+fn facts_of_a_machine_without_a_program_count_only_where_it_is_missing_too() {
+    let mut case = case(vec![call()], vec![]);
+    let run = trace(vec![ran(&[])]);
+    let mut lacking = |program: &str| {
+        let recorded = Recorded {
+            had_effect: Some(true),
+            lacked: vec![program.to_owned()],
+            ..Recorded::default()
+        };
+        case.recorded.insert("0.19.0".into(), recorded);
+        verdict_of(&case, &run, &run, vec![]).label()
+    };
+    assert_eq!(lacking("bash"), "equal");
+    assert_eq!(lacking("no-such-program"), "inconclusive:recorded-differs");
+    // A program that worlds hide is missing in them, wherever it is installed.
+    assert_eq!(lacking("rg"), "inconclusive:recorded-differs");
+}
+
+#[test]
 fn the_worst_step_decides_and_says_which_it_is() {
     let case = case(vec![call(), call()], vec![]);
     let hermes = trace(vec![ran(&[]), ran(&[])]);

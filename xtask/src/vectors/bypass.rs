@@ -131,6 +131,16 @@ const ELSEWHERE: &[(&str, Elsewhere, &str)] = &[
     ),
 ];
 
+/// Programs the recorder's machine did not have: where they are installed, the command does
+/// what it could not do there.
+const LACKED: &[(&str, &str)] = &[
+    ("bypass-0169", "gawk"),
+    ("bypass-0217", "pypy3"),
+    ("bypass-0243", "ash"),
+    ("bypass-0315", "rsync"),
+    ("bypass-0714", "rsync"),
+];
+
 /// Which fact is not held against the live run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Elsewhere {
@@ -236,6 +246,9 @@ fn facts(row: &Row, seen: &Value, id: &str) -> anyhow::Result<Value> {
             "secret_in_output": seen["secret_in_output"],
         },
     });
+    if let Some((_, program)) = LACKED.iter().find(|(lacking, _)| *lacking == row.id) {
+        facts["lacked"] = json!([program]);
+    }
     if let Some((_, what, why)) = ELSEWHERE.iter().find(|(case, _, _)| *case == id) {
         match what {
             Elsewhere::Outcome => facts["not_compared"] = json!(why),
