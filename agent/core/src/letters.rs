@@ -7,7 +7,8 @@
 /// Does it leave no mark where it stands, or turn the order of the letters around it?
 ///
 /// Those that Unicode gives a renderer leave to ignore (`Default_Ignorable_Code_Point`),
-/// those that end lines or mark interlines, and Braille's cell without dots.
+/// those that end lines or mark interlines, and those whose own sign is blank: Braille's cell
+/// without dots, hieroglyphs' blanks and joiners, Khitan's filler, music's null notehead.
 #[must_use]
 pub const fn is_unseen(letter: char) -> bool {
     matches!(
@@ -27,7 +28,11 @@ pub const fn is_unseen(letter: char) -> bool {
             | '\u{feff}'
             | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{13441}'..='\u{13442}'
+            | '\u{16fe4}'
             | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d159}'
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
@@ -38,4 +43,40 @@ pub const fn is_unseen(letter: char) -> bool {
 #[must_use]
 pub fn is_like_a_space(letter: char) -> bool {
     letter != ' ' && letter.is_whitespace() && !letter.is_control()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_like_a_space, is_unseen};
+
+    #[test]
+    fn a_blank_of_any_script_is_unseen_and_what_leaves_a_mark_is_not() {
+        let unseen = [
+            '\u{200b}',
+            '\u{202e}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{13430}',
+            '\u{1343f}',
+            '\u{13442}',
+            '\u{16fe4}',
+            '\u{1d159}',
+            '\u{e0041}',
+        ];
+        for letter in unseen {
+            assert!(is_unseen(letter), "{letter:?}");
+        }
+        for seen in [
+            'a',
+            ' ',
+            '\u{1342f}',
+            '\u{13443}',
+            '\u{16fe3}',
+            '\u{1d158}',
+            '\u{601}',
+        ] {
+            assert!(!is_unseen(seen), "{seen:?}");
+        }
+        assert!(is_like_a_space('\u{a0}') && !is_like_a_space(' ') && !is_like_a_space('\n'));
+    }
 }
