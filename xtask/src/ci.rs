@@ -4,18 +4,21 @@
 //! machine, runs README's test command and calls this. Flags travel as arguments, never as `RUSTFLAGS`, so
 //! that the steps share what is built.
 
+mod beside;
+mod fuzzing;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+pub(crate) use self::fuzzing::lacks_for_fuzzing;
+
+use self::beside::{Beside, behind};
 use crate::cmd::{self, Passed, Show};
 use crate::{house, kernels, models, test, vectors};
 
-/// How long each fuzz target runs in the smoke step.
-const FUZZ_SECONDS: u32 = 5;
 /// The oracle's share of the time.
 const CHECK_BUDGET: &str = "30m";
 
@@ -111,16 +114,17 @@ const STEPS: &[(&str, &str, Gate)] = &[
     ),
     ("docs", "documents build without a warning", docs),
     (
+        "kernels",
+        "limits and isolation hold under other kernels, with control groups of version 2 alone; \
+         begun beside the first gates",
+        other_kernels,
+    ),
+    (
         "hermes",
         "the real Hermes is installed, and both workers start",
         hermes,
     ),
     ("test", "README's test command", tests),
-    (
-        "kernels",
-        "limits and isolation hold under other kernels, with control groups of version 2 alone",
-        other_kernels,
-    ),
     ("benches", "the benchmarks run once", benches),
     ("check", "the oracle's verdict over all suites", check),
     ("selftest", "the oracle finds every planted fault", selftest),
@@ -132,7 +136,7 @@ const STEPS: &[(&str, &str, Gate)] = &[
     (
         "fuzz",
         "the fuzz targets build and survive a short run",
-        fuzz,
+        fuzzing::fuzz,
     ),
 ];
 
@@ -149,18 +153,27 @@ pub fn run(args: &Args) -> Result<Passed> {
         }
         return Ok(Passed::Yes);
     }
+    let wanted = |name: &str| {
+        (args.only.is_empty() || args.only.iter().any(|only| only == name))
+            && !args.skip.iter().any(|skipped| skipped == name)
+    };
+    let mut beside = match wanted("kernels") {
+        true => kernels_beside()?,
+        false => None,
+    };
     let mut ends: Vec<(&str, End, Took)> = Vec::new();
     for (name, what, gate) in STEPS {
-        let wanted = args.only.is_empty() || args.only.iter().any(|n| n == name);
-        if !wanted || args.skip.iter().any(|n| n == name) {
+        if !wanted(name) {
             continue;
         }
         println!("\n=== {name}: {what}");
         let clock = Clock::start();
         let end = match (*name, &args.tested) {
-            ("test", Some(summary)) => tested(summary),
-            _ => gate().unwrap_or_else(|error| End::failed(format!("{error:#}"))),
+            ("test", Some(summary)) => Ok(tested(summary)),
+            ("kernels", _) => beside.take().map_or_else(gate, Beside::end),
+            _ => gate(),
         };
+        let end = end.unwrap_or_else(|error| End::failed(format!("{error:#}")));
         ends.push((name, end, clock.took()));
     }
 
@@ -274,25 +287,20 @@ fn house_rules() -> Result<End> {
 fn clippy() -> Result<End> {
     let plain = ["clippy", "--workspace", "--all-targets"];
     let deny = ["--", "-D", "warnings"];
+    let planted = ["--features", "bisim/planted-faults"];
     in_turn([
-        cargo(&[plain.as_slice(), &deny].concat()),
-        cargo(
-            &[
-                plain.as_slice(),
-                &["--features", "bisim/planted-faults"],
-                &deny,
-            ]
-            .concat(),
-        ),
+        behind(&cargo(&[plain.as_slice(), &deny].concat())),
+        behind(&cargo(&[plain.as_slice(), &planted, &deny].concat())),
     ])
 }
 
 fn llama() -> Result<End> {
-    step(&mut models::linted()?)
+    step(&mut behind(&models::linted()?))
 }
 
 fn docs() -> Result<End> {
-    step(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
+    step(&mut behind(docs.env("RUSTDOCFLAGS", "-D warnings")))
 }
 
 /// Before the tests, because some of them drive the real Hermes and would be skipped.
@@ -376,154 +384,33 @@ fn patterns() -> Result<End> {
 }
 
 /// Only what differs from kernel to kernel: the whole suite there takes half an hour.
+const PER_KERNEL: [&str; 5] = [
+    "delegated::",
+    "groups::",
+    "isolation::",
+    "profile::",
+    "told::",
+];
+
 fn other_kernels() -> Result<End> {
     if let Err(missing) = kernels::ready() {
         return Ok(End::Skipped(missing.to_string()));
     }
-    step(&mut cargo(&[
-        "xtask",
-        "kernels",
-        "delegated::",
-        "groups::",
-        "isolation::",
-        "profile::",
-        "told::",
-    ]))
+    step(cargo(&["xtask", "kernels"]).args(PER_KERNEL))
 }
 
-/// What building fuzz targets needs and this machine lacks, and how to get it.
-pub(crate) fn lacks_for_fuzzing() -> Option<&'static str> {
-    let needs = [
-        (
-            ["+nightly", "--version"],
-            "the nightly toolchain is not installed (`rustup toolchain install nightly`)",
-        ),
-        (
-            ["fuzz", "--version"],
-            "cargo-fuzz is not installed (`cargo install cargo-fuzz --locked`)",
-        ),
-    ];
-    let is_missing = |args: [&str; 2]| {
-        !Command::new("cargo")
-            .args(args)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    needs
-        .into_iter()
-        .find(|(args, _)| is_missing(*args))
-        .map(|(_, what)| what)
-}
-
-/// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.
-fn fuzz() -> Result<End> {
-    if let Some(what) = lacks_for_fuzzing() {
-        return Ok(End::Skipped(what.to_owned()));
+/// The gate of other kernels, begun early: the gates before it compile, and it hardly needs
+/// more than one processor. `None` if the machine lacks what it needs, which the gate says.
+fn kernels_beside() -> Result<Option<Beside>> {
+    if kernels::ready().is_err() {
+        return Ok(None);
     }
-    let root = cmd::root();
-    let targets = fuzz_targets(&root)?;
-    if targets.is_empty() {
-        return Ok(End::failed("fuzz/fuzz_targets holds no target"));
-    }
-    // The same script builds them for the engines that run campaigns. No
-    // sanitizer: the targets hold safe code. Not optimised: the smoke is short,
-    // and the build is most of it.
-    let out = root.join("target/fuzz-out");
-    let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
-    bisim::nested_cargo::apart(&mut build)
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env("OUT", &out)
-        .env("FUZZ_BUILD", "--dev --sanitizer none");
-    match step(&mut build)? {
-        End::Passed => {}
-        other => return Ok(other),
-    }
-    let ran = at_once(&targets, |target| smoke(&root, &out, target));
-    for (target, ran) in targets.iter().zip(ran) {
-        let (passed, shown, tail) = ran?;
-        if passed == Passed::No {
-            println!("$ {shown}\n{tail}");
-            return Ok(ended(passed, &shown, tail));
-        }
-        let done = tail.lines().rev().find(|line| line.starts_with("Done "));
-        println!("{target:<16} {}", done.unwrap_or("ran"));
-    }
-    Ok(End::Passed)
-}
-
-/// A short run of one target: whether it survived, the command, and what it said last.
-fn smoke(root: &Path, out: &Path, target: &str) -> Result<(Passed, String, String)> {
-    // The seeds are read only; what the run finds goes into a directory that git ignores.
-    let grown = root.join("fuzz/corpus").join(target);
-    std::fs::create_dir_all(&grown).with_context(|| format!("cannot make {}", grown.display()))?;
-    let mut run = Command::new(out.join(target));
-    run.current_dir(root)
-        .arg(&grown)
-        .arg(root.join("fuzz/seeds").join(target))
-        .arg(format!("-max_total_time={FUZZ_SECONDS}"))
-        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_funcs=0"]);
-    let words = root.join(format!("fuzz/dictionaries/{target}.dict"));
-    if words.exists() {
-        run.arg(format!("-dict={}", words.display()));
-    }
-    // An engine talks at length, which only matters when it found something.
-    let shown = cmd::show(&run);
-    let (passed, tail) = cmd::status_and_tail(&mut run, Show::Nothing)?;
-    Ok((passed, shown, tail))
-}
-
-/// Does the work for every item, as many at once as there are processors; the results are in
-/// the items' order.
-fn at_once<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let next = AtomicUsize::new(0);
-    let (work, next) = (&work, &next);
-    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..workers.min(items.len()))
-            .map(|_| {
-                scope.spawn(move || {
-                    let mut own = Vec::new();
-                    loop {
-                        let place = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(item) = items.get(place) else {
-                            return own;
-                        };
-                        own.push((place, work(item)));
-                    }
-                })
-            })
-            .collect();
-        running
-            .into_iter()
-            .flat_map(|one| {
-                one.join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
-    });
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn fuzz_targets(root: &Path) -> Result<Vec<String>> {
-    let dir = root.join("fuzz/fuzz_targets");
-    let mut names = Vec::new();
-    for entry in
-        std::fs::read_dir(&dir).with_context(|| format!("cannot list {}", dir.display()))?
-    {
-        let path = entry
-            .with_context(|| format!("cannot list {}", dir.display()))?
-            .path();
-        if path.extension().is_some_and(|e| e == "rs")
-            && let Some(stem) = path.file_stem()
-        {
-            names.push(stem.to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
+    // Not by cargo, which would wait for the others to be done with what is built.
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.arg("kernels").args(PER_KERNEL);
+    command.current_dir(cmd::root());
+    Beside::start(&mut command, "kernels").map(Some)
 }
 
 #[cfg(test)]
@@ -574,18 +461,5 @@ mod tests {
         files.sort();
         names.sort();
         assert_eq!(names, files);
-    }
-
-    #[test]
-    fn what_is_done_at_once_is_told_in_the_order_it_was_given() {
-        let items: Vec<u64> = (0..40).collect();
-        let done = at_once(&items, |item| {
-            if item % 7 == 0 {
-                std::thread::yield_now();
-            }
-            item * 2
-        });
-        assert_eq!(done, (0..40).map(|item| item * 2).collect::<Vec<_>>());
-        assert_eq!(at_once(&[] as &[u64], |item| *item), Vec::<u64>::new());
     }
 }

@@ -91,7 +91,7 @@ pub fn status_and_tail(command: &mut Command, show_it: Show) -> Result<(Passed, 
 }
 
 /// The last lines of a stream, which is passed on meanwhile.
-fn last_lines(stream: impl std::io::Read, show_it: Show) -> std::io::Result<String> {
+pub fn last_lines(stream: impl std::io::Read, show_it: Show) -> std::io::Result<String> {
     let mut kept = VecDeque::new();
     let mut stream = BufReader::new(stream);
     loop {
