@@ -121,25 +121,37 @@ pub(super) fn mark_of(xattrs: &Xattrs, kind: Kind) -> io::Result<Mark> {
 /// Makes something in the private layer readable to the agent, whatever mode
 /// the command gave it. The mode was noted before; nobody else sees the layer.
 pub(super) fn unlock(upper: BorrowedFd<'_>, name: &[u8], stat: &Stat) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(mode_of(stat));
-    let wanted = match kind_of(stat) {
-        Kind::Dir => mode | Mode::RUSR | Mode::XUSR,
-        Kind::File => mode | Mode::RUSR,
-        Kind::Symlink | Kind::Special => return Ok(()),
-    };
-    if wanted == mode {
+    let Some(wanted) = readable(stat) else {
         return Ok(());
-    }
+    };
     let file = rustix::fs::openat(
         upper,
         name,
         OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
-    Ok(rustix::fs::chmod(
-        format!("/proc/self/fd/{}", file.as_raw_fd()),
-        wanted,
-    )?)
+    give(file.as_fd(), wanted)
+}
+
+/// The same of the layer's own directory.
+pub(super) fn unlock_itself(upper: BorrowedFd<'_>, stat: &Stat) -> io::Result<()> {
+    readable(stat).map_or(Ok(()), |wanted| give(upper, wanted))
+}
+
+/// The mode with which the agent can read something, if it has another.
+fn readable(stat: &Stat) -> Option<Mode> {
+    let mode = Mode::from_raw_mode(mode_of(stat));
+    let wanted = match kind_of(stat) {
+        Kind::Dir => mode | Mode::RUSR | Mode::XUSR,
+        Kind::File => mode | Mode::RUSR,
+        Kind::Symlink | Kind::Special => return None,
+    };
+    (wanted != mode).then_some(wanted)
+}
+
+fn give(file: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
+    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::chmod(itself, mode)?)
 }
 
 #[cfg(test)]

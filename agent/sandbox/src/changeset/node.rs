@@ -73,6 +73,11 @@ pub(crate) enum Holds {
 pub(crate) struct Fingerprint(pub Digest);
 
 impl Node {
+    /// Whether it is a directory whose owner cannot look at what is in it, unless root.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.kind == Kind::Dir && self.mode & 0o500 != 0o500
+    }
+
     /// Looks at a name; `None` if there is nothing.
     pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<(Self, Stat)>> {
         let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -222,6 +227,11 @@ fn add(
         return Ok(());
     };
     let below = match node.kind {
+        Kind::Dir if !path.is_root() && node.is_shut() => match open_usable(dir, name) {
+            // Closed to whoever looks: what is in it is out of reach to them as well.
+            Err(error) if is_closed(&error) => None,
+            opened => Some(opened?),
+        },
         Kind::Dir => Some(open_dir_here(dir, name)?),
         Kind::File | Kind::Symlink | Kind::Special => None,
     };
@@ -346,6 +356,13 @@ pub(crate) fn open_dir_here(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Owne
         Err(Errno::XDEV) => Err(io::Error::other("another file system is mounted there")),
         opened => Ok(opened?),
     }
+}
+
+/// The same of a directory in which names can be looked up, too.
+pub(crate) fn open_usable(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
+    let opened = open_dir_here(dir, name)?;
+    open_dir_here(opened.as_fd(), b".")?;
+    Ok(opened)
 }
 
 /// Whether another file system, or a part of one, is mounted on a name.

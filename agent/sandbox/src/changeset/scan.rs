@@ -86,6 +86,13 @@ pub(super) fn scan(
         while_it_runs,
     } = terms;
     let root = RelPath::root();
+    let stat =
+        |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
+    // The mode is noted, and then opened like those of all that is in it.
+    let top = stat(upper)?;
+    if while_it_runs.is_none() {
+        layer::unlock_itself(upper, &top).map_err(|error| failed("unlock", &root, error))?;
+    }
     let layer = Layer::of(upper).map_err(|error| failed("tell the kind of", &root, error))?;
     let copied = match layer {
         Layer::Overlay => None,
@@ -114,9 +121,7 @@ pub(super) fn scan(
         settled,
         while_it_runs,
     };
-    let stat =
-        |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
-    scan.compare_dirs(upper, &stat(upper)?, lower, &stat(lower)?, &root)?;
+    scan.compare_dirs(upper, &top, lower, &stat(lower)?, &root)?;
     scan.merged(upper, Some(lower), &root, 0)?;
     Ok(scan.finish())
 }

@@ -130,12 +130,34 @@ pub(super) enum Fit {
     Exactly,
     /// But for what does not count; this is what is there.
     AsFarAsItCounts(Fingerprint),
+    /// It is already as the step is to leave it.
+    Already,
     Not,
 }
 
 /// Whether the place is as `op` expects it, without touching anything; or at least what
 /// counts of it, where that is known.
+///
+/// What lies behind a directory that is opened again by a step before this one cannot be
+/// looked at yet, unless by root: it is compared when the step is taken, like everything.
 pub(super) fn fits(
+    root: BorrowedFd<'_>,
+    op: &Op,
+    ahead: &mut Ahead,
+    counts: Option<(Fingerprint, &dyn Besides)>,
+) -> Result<Fit, FsError> {
+    match fits_now(root, op, ahead, counts) {
+        Err(FsError::Io { source, .. })
+            if source.kind() == io::ErrorKind::PermissionDenied && ahead.opens(&op.path) =>
+        {
+            ahead.note(op);
+            Ok(Fit::Exactly)
+        }
+        looked_at => looked_at,
+    }
+}
+
+fn fits_now(
     root: BorrowedFd<'_>,
     op: &Op,
     ahead: &mut Ahead,
@@ -144,11 +166,26 @@ pub(super) fn fits(
     let exactly = |fits| if fits { Fit::Exactly } else { Fit::Not };
     if let Act::Move { to, what } = &op.act {
         let fits = Thing::at(root, &op.path)? == Some(*what) && ahead.is_free(root, to)?;
-        ahead.left.insert(op.path.clone());
-        ahead.come.insert(to.clone());
+        ahead.note(op);
         return Ok(exactly(fits));
     }
-    let Ahead { metas, left, come } = ahead;
+    if let Act::Meta { before, after } = &op.act {
+        let dir = match open_dir(root, &op.path) {
+            Err(FsError::Denied(_)) => return Ok(Fit::Not),
+            opened => opened?,
+        };
+        let now = match ahead.metas.get(&op.path) {
+            Some(meta) => meta.clone(),
+            None => Meta::of(&dir, before, after, &op.path)?,
+        };
+        ahead.note(op);
+        return Ok(match now {
+            now if now == *before => Fit::Exactly,
+            now if now == *after => Fit::Already,
+            _ => Fit::Not,
+        });
+    }
+    let Ahead { metas, left, .. } = ahead;
     let mut is_what_counts = false;
     let found = match open_parent(root, &op.path) {
         Ok((parent, name)) => {
@@ -172,7 +209,7 @@ pub(super) fn fits(
     };
     Ok(match &op.act {
         Act::Put { .. } => {
-            come.insert(op.path.clone());
+            ahead.note(op);
             exactly(found.is_none())
         }
         Act::Swap { before, .. } | Act::Take { before } => match found {
@@ -180,23 +217,41 @@ pub(super) fn fits(
             Some(found) if is_what_counts => Fit::AsFarAsItCounts(found),
             Some(_) | None => Fit::Not,
         },
-        Act::Meta { before, after } => {
-            let Ok(dir) = open_dir(root, &op.path) else {
-                return Ok(Fit::Not);
-            };
-            let now = match metas.get(&op.path) {
-                Some(meta) => meta.clone(),
-                None => Meta::of(&dir, before, after, &op.path)?,
-            };
-            metas.insert(op.path.clone(), after.clone());
-            exactly(now == *before)
-        }
-        // It was looked at above.
-        Act::Move { .. } => Fit::Not,
+        // They were looked at above.
+        Act::Meta { .. } | Act::Move { .. } => Fit::Not,
     })
 }
 
 impl Ahead {
+    /// This step will have been taken by the time of those that are looked at next.
+    fn note(&mut self, op: &Op) {
+        match &op.act {
+            Act::Put { .. } => {
+                self.come.insert(op.path.clone());
+            }
+            Act::Meta { after, .. } => {
+                self.metas.insert(op.path.clone(), after.clone());
+            }
+            Act::Move { to, .. } => {
+                self.left.insert(op.path.clone());
+                self.come.insert(to.clone());
+            }
+            Act::Swap { .. } | Act::Take { .. } => {}
+        }
+    }
+
+    /// Whether a place will have been made one that can be looked at.
+    fn opens(&self, path: &RelPath) -> bool {
+        let mut at = Some(path.clone());
+        while let Some(dir) = at {
+            if self.metas.contains_key(&dir) {
+                return true;
+            }
+            at = dir.parent();
+        }
+        false
+    }
+
     /// Whether a name can be taken: nothing is there, and what it lies in is
     /// there or will be.
     fn is_free(&self, root: BorrowedFd<'_>, path: &RelPath) -> Result<bool, FsError> {

@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
+use super::act;
 use super::commit::{Opened, Prepared};
 use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
-use super::plan::Root;
+use super::ground::Ground;
+use super::plan::{Act, Plan, Root};
 use super::{CommitId, Journal, JournalError};
+use crate::dircap::FsError;
 
 /// What was found when a journal was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,16 +107,13 @@ fn take_back(
         Err(error) => return Err(error),
     };
     let id = CommitId(plan.number);
-    let mut grounds = Vec::new();
-    for root in &plan.roots {
-        match open_ground(&entry, root) {
-            Ok(ground) => grounds.push(ground),
-            Err(why) => {
-                recovered.broken.push((entry.set_aside()?, why));
-                return Ok(());
-            }
+    let grounds = match open_grounds(journal, &entry, &plan)? {
+        Ok(grounds) => grounds,
+        Err(why) => {
+            recovered.broken.push((entry.set_aside()?, why));
+            return Ok(());
         }
-    }
+    };
     let prepared = Prepared {
         entry,
         plan,
@@ -121,15 +122,87 @@ fn take_back(
     match prepared.take_back(journal) {
         Ok(stuck) if stuck.is_empty() => recovered.taken_back.push(id),
         Ok(stuck) => recovered.stuck.push((id, stuck)),
-        Err(Failed { path, error, .. }) => {
-            return Err(JournalError::Io {
-                operation: "take back a commit of",
-                place: format!("{}, at `{path}`", journal.place),
-                source: std::io::Error::other(error.to_string()),
-            });
-        }
+        Err(Failed { path, error, .. }) => return Err(not_taken_back(journal, &path, &error)),
     }
     Ok(())
+}
+
+fn not_taken_back(journal: &Journal, path: &RelPath, error: &FsError) -> JournalError {
+    JournalError::Io {
+        operation: "take back a commit of",
+        place: format!("{}, at `{path}`", journal.place),
+        source: std::io::Error::other(error.to_string()),
+    }
+}
+
+/// Opens the directories a plan is about; or says why one cannot be.
+fn open_grounds(
+    journal: &Journal,
+    entry: &Entry<'_>,
+    plan: &Plan,
+) -> Result<Result<Vec<Opened>, String>, JournalError> {
+    if plan.roots.iter().any(is_closed) {
+        open_ways(journal, plan)?;
+    }
+    let opened = plan.roots.iter().map(|root| open_ground(entry, root));
+    Ok(opened.collect())
+}
+
+/// Takes back the modes by which a plan closed a directory to its user, or the way to one
+/// that lies in another. They come last in a directory, so they are the first that are
+/// taken back, and what lies behind them can be reached then.
+fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
+    let mut left: Vec<(usize, &Root)> = plan.roots.iter().enumerate().collect();
+    loop {
+        let mut reached = Vec::new();
+        left.retain(|(number, root)| match root_itself(root) {
+            Some(dir) => {
+                reached.push((*number, dir));
+                false
+            }
+            None => true,
+        });
+        if reached.is_empty() {
+            return Ok(());
+        }
+        for (number, dir) in reached {
+            let own = plan.ops.iter().filter(|op| op.root == number);
+            let modes = own.rev();
+            for op in modes.take_while(|op| matches!(op.act, Act::Meta { .. })) {
+                let ground = Ground {
+                    steps: &journal.steps,
+                    root: dir.as_fd(),
+                    // A mode has no thing that is staged.
+                    area: dir.as_fd(),
+                    slot: Vec::new(),
+                };
+                act::backward(&ground, op)
+                    .map_err(|error| not_taken_back(journal, &op.path, &error))?;
+            }
+        }
+    }
+}
+
+/// The directory a plan is about, whatever its mode, if there is a way to it.
+fn root_itself(root: &Root) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(path_of(root), flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&dir).ok()?;
+    (stat.st_ino == root.inode).then_some(dir)
+}
+
+/// Whether a directory, or the way to it, is closed to this process.
+pub(super) fn is_closed(root: &Root) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path_of(root), flags, Mode::empty());
+    match opened {
+        // It can be listed, and what is in it not be looked at.
+        Ok(dir) => matches!(
+            rustix::fs::openat(&dir, ".", flags, Mode::empty()),
+            Err(Errno::ACCESS)
+        ),
+        Err(errno) => errno == Errno::ACCESS,
+    }
 }
 
 fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Opened, String> {

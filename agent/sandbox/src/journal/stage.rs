@@ -18,7 +18,7 @@ use super::besides::counting;
 use super::plan::Staged;
 use crate::changeset::node::{
     ACCESS_LISTS, Fingerprint, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
-    owner_reads,
+    open_usable, owner_reads, read_tree,
 };
 use crate::changeset::now;
 use crate::changeset::owners::Owners;
@@ -124,7 +124,18 @@ impl<'a> Stager<'a> {
             let from = joined(source.at, path)?;
             let mut node = node.clone();
             match node.kind {
-                Kind::Dir => self.dir(&to)?,
+                Kind::Dir => {
+                    // What cannot be looked at was not listed, and would be lost.
+                    if !path.is_root() && node.is_shut() {
+                        let (parent, name) = open_parent(source.dir, &from)?;
+                        open_usable(parent.as_fd(), &name).map_err(|source| FsError::Io {
+                            operation: "look at",
+                            path: from.clone(),
+                            source,
+                        })?;
+                    }
+                    self.dir(&to)?;
+                }
                 Kind::File => self.file(source.dir, &from, &to, &mut node, like)?,
                 Kind::Symlink => self.symlink(source.dir, &from, &to, &node, like)?,
                 Kind::Special => self.link(source.dir, &from, &to)?,
@@ -141,6 +152,17 @@ impl<'a> Stager<'a> {
                 let from = joined(source.at, path)?;
                 self.finish_dir(source.dir, &from, &joined(slot, path)?, node, like)?;
             }
+        }
+        // What was closed to this process just then is compared as it is found from here on.
+        if copied
+            .iter()
+            .any(|(path, node)| !path.is_root() && node.is_shut())
+        {
+            copied = read_tree(self.area, slot.as_bytes()).map_err(|source| FsError::Io {
+                operation: "look at",
+                path: slot.clone(),
+                source,
+            })?;
         }
         let staged = Staged {
             inode: self.inode(slot)?,

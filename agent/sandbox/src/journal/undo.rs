@@ -11,8 +11,11 @@
 )]
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::action::Action;
@@ -27,8 +30,8 @@ use super::besides::Counts;
 use super::commit::{Commit, Opened, Prepared, finish_preparing, slot_of};
 use super::entry::{Entry, State};
 use super::failed::{CommitFailure, Failed, unstaged};
-use super::plan::{Act, Op, Plan, Touched};
-use super::recover::open_root;
+use super::plan::{Act, Op, Plan, Root, Touched};
+use super::recover::{is_closed, open_root};
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, Kept, KeptChange, changes_of, retain};
 use crate::changeset::node::{Fingerprint, Tree, fingerprint, read_tree};
@@ -58,6 +61,8 @@ pub enum UndoError {
     Changed(Vec<(Vec<u8>, RelPath)>),
     /// A directory it changed is not what it was; nothing was done.
     Root(String),
+    /// What it did closed the way to this one; these modes open it again.
+    Closed(Vec<u8>, Vec<(u32, Vec<u8>)>),
     /// It could neither be finished nor taken back before.
     Stuck(CommitId),
 }
@@ -165,7 +170,10 @@ impl Journal {
     ) -> Result<Vec<(Vec<u8>, RelPath)>, UndoError> {
         let mut roots = Vec::new();
         for root in &plan.roots {
-            roots.push(open_root(root).map_err(UndoError::Root)?);
+            roots.push(
+                open_root(root)
+                    .map_err(|why| closed_by(plan, root).unwrap_or(UndoError::Root(why)))?,
+            );
         }
         let mut aheads = vec![act::Ahead::default(); roots.len()];
         let mut changed = Vec::new();
@@ -183,10 +191,12 @@ impl Journal {
                 .map_err(|error| UndoError::Root(error.to_string()))?;
             match (fits, &mut op.act) {
                 (Fit::Exactly, _) => {}
+                // Somebody gave a directory its mode back, and that is all there is to do.
+                (Fit::Already, Act::Meta { before, after }) => after.clone_from(before),
                 (Fit::AsFarAsItCounts(found), Act::Put { staged } | Act::Swap { staged, .. }) => {
                     staged.state = found;
                 }
-                (Fit::AsFarAsItCounts(_) | Fit::Not, _) => {
+                (Fit::AsFarAsItCounts(_) | Fit::Already | Fit::Not, _) => {
                     changed.push((spec.path.clone(), backwards.path));
                 }
             }
@@ -276,6 +286,34 @@ impl Journal {
         self.made().insert(id);
         Ok(id)
     }
+}
+
+/// Says which modes are to be given back where a directory cannot be reached for what
+/// the plan did further up, in one it lies in.
+fn closed_by(plan: &Plan, root: &Root) -> Option<UndoError> {
+    if !is_closed(root) {
+        return None;
+    }
+    let path = |bytes: &[u8]| Path::new(OsStr::from_bytes(bytes)).to_owned();
+    let below = path(&root.path);
+    let mut modes: Vec<(u32, Vec<u8>)> = plan
+        .ops
+        .iter()
+        .filter_map(|op| {
+            let Act::Meta { before, .. } = &op.act else {
+                return None;
+            };
+            let mut at = path(&plan.roots.get(op.root)?.path);
+            if !op.path.is_root() {
+                at.push(path(op.path.as_bytes()));
+            }
+            below
+                .starts_with(&at)
+                .then(|| (before.mode, at.into_os_string().into_vec()))
+        })
+        .collect();
+    modes.sort_by_key(|(_, at)| at.len());
+    (!modes.is_empty()).then(|| UndoError::Closed(root.path.clone(), modes))
 }
 
 /// What a step taken back expects, seen as a step of its own.
@@ -441,6 +479,18 @@ impl fmt::Display for UndoError {
                     f,
                     "cannot undo: changed or gone since the commit: {}; put them back as they were, or undo what changed them first",
                     names.join(", ")
+                )
+            }
+            Self::Closed(root, modes) => {
+                let modes: Vec<String> = modes
+                    .iter()
+                    .map(|(mode, at)| format!("`chmod {mode:o} {}`", String::from_utf8_lossy(at)))
+                    .collect();
+                write!(
+                    f,
+                    "cannot undo: what it did closed the way to `{}`; open it first: {}",
+                    String::from_utf8_lossy(root),
+                    modes.join(", then ")
                 )
             }
             Self::Root(why) => write!(f, "cannot undo: {why}; put the directory back first"),

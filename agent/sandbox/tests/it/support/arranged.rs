@@ -23,6 +23,14 @@ macro_rules! as_nobody {
 /// The same by an ordinary user, who is root only there.
 pub const UNPRIVILEGED: [&str; 4] = ["sh", "-c", as_nobody!(), "sh"];
 
+/// By an ordinary user, to whom modes are no suggestion.
+pub const ORDINARY: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
+
 macro_rules! as_root_of {
     ($maps:literal) => {
         concat!(
@@ -94,6 +102,7 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
     // Sandboxes of root are nobody's outside.
     let is_another = [
         &UNPRIVILEGED[..],
+        &ORDINARY,
         &UNPRIVILEGED_WITH_FUSE,
         &ROOTLESS,
         &ROOTLESS_ALONE,
