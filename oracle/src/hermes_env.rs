@@ -198,6 +198,22 @@ pub fn ensure(
             "the environment of hermes-agent {version} has lost its interpreter; installing it afresh"
         ))),
         fingerprint::State::Absent => {}
+        fingerprint::State::Grown(grown) if runs => {
+            progress(Progress::Stage(format!(
+                "something was installed into hermes-agent {version} after it was made, as Hermes does where it runs \
+                 outside a world; taking it away ({})",
+                grown.told()
+            )));
+            grown
+                .take_away(&hermes_env.site_packages)
+                .map_err(cache_error)?;
+            return Ok(hermes_env);
+        }
+        fingerprint::State::Grown(grown) => progress(Progress::Stage(format!(
+            "the environment of hermes-agent {version} has lost its interpreter, and holds more than was installed \
+             ({}); installing it afresh",
+            grown.told()
+        ))),
         fingerprint::State::Different(why) => progress(Progress::Stage(format!(
             "the installed hermes-agent {version} is not what was installed ({why}); installing it afresh"
         ))),

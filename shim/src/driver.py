@@ -15,6 +15,7 @@ def load():
     """Import Hermes and say which version it is. Runs once, before any fork."""
     from importlib.metadata import version
 
+    refuse_outside()
     IGNORED.update(ignored())
     # What only starts the interpreter is not part of a world's environment.
     for name in ("HERMES_SHIM_INSIDE", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"):
@@ -37,6 +38,30 @@ def load():
     for path in sorted(set(tree()) - before, key=len, reverse=True):
         os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
     return version("hermes-agent")
+
+
+# Where a world has its interpreter; what is there can be written to by nobody.
+HARNESS = "/.hx"
+
+
+def refuse_outside():
+    """Fail unless this is the interpreter of a world.
+
+    Hermes installs packages beside itself as it is imported, and `load` removes what
+    the import left in the home and in the temporary directory: both are a world's own,
+    or somebody's.
+    """
+    inside = os.path.join(HARNESS, "venv")
+    if sys.prefix != inside:
+        why = f"the interpreter is that of {sys.prefix}, and a world's is that of {inside}"
+    elif not os.statvfs(HARNESS).f_flag & os.ST_RDONLY:
+        why = f"{HARNESS} can be written to, and a world's cannot"
+    else:
+        return
+    raise RuntimeError(
+        f"Hermes is not loaded outside a world: {why}. It would install packages there and remove "
+        f"new files below {os.environ.get('HOME')} and /tmp. `cargo bisim check` starts it in worlds"
+    )
 
 
 # What a world of each kind imports, so that the zygote has it already.
