@@ -225,6 +225,9 @@ fn granted_for(
     granted: &mut Vec<GrantId>,
 ) -> Result<(), Trouble> {
     let agent = runtime.first_agent();
+    runtime
+        .open_changed(commit)
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
     let mut roots: Vec<&Vec<u8>> = commit.touched.iter().map(|change| &change.root).collect();
     roots.sort();
     roots.dedup();

@@ -102,6 +102,20 @@ impl Runtime {
         Ok(())
     }
 
+    /// Opens the directories a commit changed. What is granted on a place is granted in the
+    /// deepest open directory above it, and [`Runtime::undo`] takes back each root in itself:
+    /// of two roots of which one lies in the other, both are to be open before.
+    ///
+    /// # Errors
+    /// A directory cannot be opened, or the session holds as many as it may.
+    pub fn open_changed(&mut self, commit: &Kept) -> Result<(), RuntimeError> {
+        for change in &commit.touched {
+            let root = Path::new(OsStr::from_bytes(&change.root));
+            self.mounts.open(&self.machine, root)?;
+        }
+        Ok(())
+    }
+
     /// Takes a commit back on behalf of an agent, which needs the authority
     /// to make, change and delete what that makes, changes and deletes.
     ///

@@ -68,6 +68,27 @@ fn the_last_commands_are_taken_back_one_after_the_other() {
 }
 
 #[test]
+fn what_a_command_changed_here_and_around_here_is_taken_back_from_around() {
+    let dir = bench();
+    std::fs::create_dir(dir.path().join("proj/in")).unwrap();
+    std::fs::write(dir.path().join("proj/in/f"), "f\n").unwrap();
+    let line = "echo b > ../a.txt; echo g > f";
+    let grants = ["--grant", "fs.*=.", "--grant", "fs.*=.."];
+    let output = program(dir.path(), &["exec"])
+        .args(grants)
+        .args(["--", line])
+        .current_dir(dir.path().join("proj/in"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(dir.path(), "in/f").as_deref(), Some("g\n"));
+    let undone = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("a\n"));
+    assert_eq!(text(dir.path(), "in/f").as_deref(), Some("f\n"));
+}
+
+#[test]
 fn what_happened_in_another_directory_is_taken_back_by_its_number_only() {
     let dir = bench();
     exec(dir.path(), "echo b > a.txt");
