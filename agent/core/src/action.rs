@@ -5,6 +5,7 @@ use core::fmt;
 use crate::authority::{Cap, CapError, DirId, Object, Verb};
 use crate::digest::Digest;
 use crate::path::RelPath;
+use crate::store_settings::HarmlessSettings;
 
 /// One effect a call wants to have.
 ///
@@ -15,6 +16,7 @@ use crate::path::RelPath;
 pub struct Action {
     cap: Cap,
     digest: Digest,
+    settings: Option<HarmlessSettings>,
 }
 
 impl Action {
@@ -26,6 +28,7 @@ impl Action {
         Ok(Action {
             cap: Cap::new(verb, object)?,
             digest,
+            settings: None,
         })
     }
 
@@ -54,6 +57,20 @@ impl Action {
         digest: Digest,
     ) -> Result<Action, CapError> {
         Action::new(verb, Object::tree(dir, below), digest)
+    }
+
+    /// The same, where what `digest` names was read as settings of a store. Whoever read it
+    /// answers for the two being of the same bytes.
+    #[must_use]
+    pub const fn with_settings(mut self, settings: Option<HarmlessSettings>) -> Action {
+        self.settings = settings;
+        self
+    }
+
+    /// What is known of its content, where that is settings of a store.
+    #[must_use]
+    pub const fn settings(&self) -> Option<HarmlessSettings> {
+        self.settings
     }
 
     /// The smallest cap that allows it.

@@ -35,6 +35,8 @@ pub mod time;
 
 pub mod digest;
 
+pub mod store_settings;
+
 pub mod action;
 
 pub mod grant;

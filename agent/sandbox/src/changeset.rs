@@ -31,6 +31,7 @@ pub(crate) mod node;
 pub(crate) mod owners;
 mod renames;
 mod scan;
+mod settings;
 pub(crate) mod settled;
 pub(crate) mod steps;
 
@@ -505,12 +506,14 @@ impl ChangeSet {
                     .join(&change.path)
                     .unwrap_or_else(|_| change.path.clone());
                 let (what, extent) = (&change.what, change.what.extent());
+                let settings = self.settings_of_new_store(&place, change);
                 let object = Object::Dir {
                     dir,
                     below: place,
                     extent,
                 };
-                Action::new(what.verb(), object, what.digest())
+                let action = Action::new(what.verb(), object, what.digest())?;
+                Ok(action.with_settings(settings))
             })
             .collect()
     }

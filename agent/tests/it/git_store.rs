@@ -43,6 +43,67 @@ fn what_a_new_repository_could_run_is_asked_about() {
     }
 }
 
+#[test]
+fn who_commits_to_a_new_repository_is_said_as_it_is_begun() {
+    let home = Home::new();
+    let exec = ["exec", "--grant", "fs.*=.", "--"];
+    let begun = "git init -q new && cd new && git config user.name 'Test User' && git config user.email t@example.com \
+                 && git config core.autocrlf input && git config core.fileMode false && git config init.defaultBranch main \
+                 && git config commit.gpgsign false && git config pull.rebase false && git config advice.detachedHead false \
+                 && echo a > a.txt && git add a.txt && git commit -q -m one && git log --format='%an <%ae> %s'";
+    let ran = home.run(&[&exec[..], &[begun]].concat());
+    assert_eq!(
+        (ran.code, &*ran.out, &*ran.err),
+        (Some(0), "Test User <t@example.com> one\n", ""),
+        "{ran:?}"
+    );
+    let settings = std::fs::read_to_string(home.project().join("new/.git/config")).unwrap();
+    assert!(settings.contains("\tname = Test User\n"), "{settings}");
+    // In one that is there already they are a change of somebody's settings.
+    let ran = home.run(&[&exec[..], &["git -C new config user.name other"]].concat());
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+}
+
+/// What else is set is asked about, however it is written; and git does run it.
+#[test]
+fn no_other_setting_comes_along_with_who_commits() {
+    let home = Home::new();
+    let exec = ["exec", "--grant", "fs.*=.", "--"];
+    for more in [
+        "git config core.hooksPath hooks",
+        "git config core.fsmonitor ./x",
+        "git config CORE.FSMonitor ./x",
+        "git config core.sshCommand ./x",
+        "git config core.editor ./x",
+        "git config core.pager ./x",
+        "git config alias.st '!./x'",
+        "git config filter.x.clean ./x",
+        "git config credential.helper '!./x'",
+        "git config credential.https://example.org.helper '!./x'",
+        "git config include.path ../x",
+        "git config includeIf.gitdir:..path ../x",
+        "git config commit.gpgsign true",
+        "git config user.signingKey x",
+        "git config user.x.name x",
+        "git config user.name 'a
+b'",
+        "git config user.name \"$(printf 'a\\r')\"",
+        "printf '[core] fsmonitor = ./x\\n' >> .git/config",
+        "printf '\\tname = x\\\\\\n[core]\\n\\tfsmonitor = ./x\\n' >> .git/config",
+        "printf '\\tname = \"x\\n\\tfsmonitor = ./x\\n' >> .git/config",
+        "printf '[user \"x\"]\\n\\tname = x\\n' >> .git/config",
+        "printf '[user.x]\\n\\tname = x\\n' >> .git/config",
+        "chmod 666 .git/config",
+        "ln .git/config config && ln -sf ../config .git/config",
+    ] {
+        let command =
+            format!("git init -q new && cd new && git config user.name x && {{ {more}; }}");
+        let ran = home.run(&[&exec[..], &[&command]].concat());
+        assert_eq!(ran.code, Some(77), "{more}: {ran:?}");
+        assert!(!home.project().join("new").exists(), "{more}");
+    }
+}
+
 /// A directory may have any name, and where branches lie any file: together they would make
 /// a store whose settings nobody was asked about.
 #[test]

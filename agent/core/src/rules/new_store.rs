@@ -3,8 +3,8 @@
 //! Settings and hooks of git name programs, and whoever works in a repository has them
 //! run: making one is asked about each time. What git itself makes of an empty place names
 //! none, and people begin projects. So the parts of a new store that say nothing but
-//! that it is one are left to the grants. Anything that is one byte different is asked
-//! about as ever.
+//! that it is one are left to the grants, and settings with them that name no program and
+//! no place ([`crate::store_settings`]). Anything else is asked about as ever.
 
 use crate::action::Action;
 use crate::authority::Verb;
@@ -64,7 +64,10 @@ pub(super) fn begun_by(tool: Tool, action: &Action, location: &RelPath) -> Optio
     let is_dir = DIRS.contains(&action.digest());
     let (is_part, above) = match (inside.next(), inside.next(), inside.next()) {
         (None, ..) => (is_dir, 1),
-        (Some(b"config"), None, _) => (SETTINGS.contains(&action.digest()), 2),
+        (Some(b"config"), None, _) => {
+            let is_begun = SETTINGS.contains(&action.digest());
+            (is_begun || action.settings().is_some(), 2)
+        }
         (Some(b"hooks"), None, _) => (is_dir, 2),
         // Git runs none of this name.
         (Some(b"hooks"), Some(name), None) => (name.ends_with(b".sample"), 3),
