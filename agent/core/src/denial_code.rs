@@ -120,8 +120,8 @@ denial_codes! {
     NotWritable = "not-writable", "the system lets you write nothing there", "change who may write there or work in another directory, then run it again";
     /// The file system failed at a change that was allowed.
     DiskFailed = "disk-failed", "the file system failed", "see what the system's log says of that disk, then run it again";
-    /// An effect of a kind the tool never has.
-    EffectNotCovered = "effect-not-covered", "the tool has no such effect", "use the tool made for it";
+    /// An effect of a kind that is never had for an agent, whatever is granted.
+    EffectNotCovered = "effect-not-covered", "no grant covers such an effect", "leave it out; who wants it does it outside the agent";
     /// A grant that would give more than the one it comes from.
     Amplifies = "amplifies", "it would give more than is held", "pass on what is held, or less";
     /// A permit spent on something else than it was made for.

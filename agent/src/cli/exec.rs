@@ -198,6 +198,23 @@ pub(super) fn status(ending: Ending) -> u8 {
     }
 }
 
+/// What a shell says of a program that ended so, where that is nobody's doing: in the status
+/// alone it is a number.
+fn died_of(signal: i32) -> Option<String> {
+    let why = match signal {
+        4 => "it did something the processor does not know (SIGILL)",
+        6 => "it gave up (SIGABRT)",
+        7 => "it reached for memory that is not there (SIGBUS)",
+        8 => "it divided by nothing, or the like (SIGFPE)",
+        11 => "it reached for memory that is none of its (SIGSEGV)",
+        24 => "it took more processor time than `ulimit -t` leaves it (SIGXCPU)",
+        25 => "it made a file longer than `ulimit -f` lets it (SIGXFSZ)",
+        31 => "it asked the system for something that commands may not (SIGSYS)",
+        _ => return None,
+    };
+    Some(format!("{why}, and was ended by that"))
+}
+
 /// The status of a command that failed, where nothing else says how it ended.
 pub(super) fn failure(ending: Ending) -> Option<u8> {
     match ending {
@@ -220,7 +237,8 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Ve
         Ending::TimedOut => told.push("it took longer than it may (`--timeout`, or `limits.timeout_seconds`) and was ended".to_owned()),
         Ending::OutOfRoom => told.push("what it changed takes more room on disk than it may, and it was ended; `config set limits.changes_max_mb` gives it more".to_owned()),
         // Of memory there is a word below.
-        Ending::Exited(_) | Ending::Signalled(_) | Ending::OutOfMemory | Ending::Killed => {}
+        Ending::Signalled(signal) => told.extend(died_of(signal)),
+        Ending::Exited(_) | Ending::OutOfMemory | Ending::Killed => {}
     }
     if let Some((denial, _)) = &run.discarded {
         told.push(match denial.code() {

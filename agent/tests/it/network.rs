@@ -298,7 +298,7 @@ fn a_model_is_told_which_grant_lets_a_command_reach_whom_it_wanted() {
     // The words of a program, whether or not it is installed here.
     let lost = "echo 'curl: (6) Could not resolve host: r.example.org' >&2; exit 6";
     let said = told(&mut bench, lost);
-    assert!(said.contains("`net.connect=r.example.org:443`"), "{said}");
+    assert!(said.contains("looked for `r.example.org`."), "{said}");
     assert!(said.contains("the user's to give"), "{said}");
     assert_eq!(told(&mut bench, "echo no such file; exit 6"), "");
 
@@ -314,7 +314,7 @@ fn a_model_is_told_which_grant_lets_a_command_reach_whom_it_wanted() {
     grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
     let said = told(&mut bench, &tunnel(shut));
     assert!(
-        said.contains(&format!("`net.connect=127.0.0.1:{shut}`")),
+        said.contains(&format!("`127.0.0.1:{shut}`, which is not granted")),
         "{said}"
     );
     assert_eq!(told(&mut bench, &tunnel(open)), "");
@@ -348,7 +348,7 @@ fn of_a_command_that_goes_on_it_is_said_at_once_whom_it_did_not_reach() {
     let report = bench.call("terminal", json!({"command": retries}));
     let [line] = <[String; 1]>::try_from(heard.0.take()).unwrap();
     assert!(
-        line.contains(&format!("`net.connect=127.0.0.1:{shut}`"))
+        line.contains(&format!("`127.0.0.1:{shut}`, which is not granted"))
             && !line.contains(&format!(":{open}`")),
         "{line}"
     );

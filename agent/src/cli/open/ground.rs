@@ -33,6 +33,9 @@ use crate::{
     tools,
 };
 
+/// Where the kernel tells of what this process holds open.
+const OWN_FILES: &str = "/proc/self/fd";
+
 /// Where a command works, before anything is opened.
 #[derive(Debug)]
 pub struct Ground {
@@ -132,10 +135,17 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         .unwrap_or_else(|| places.current.clone());
     let (held, workspace) = held(&places.current.join(&workspace)).map_err(|error| {
         (
-            format!(
-                "cannot use the workspace `{}`: {error}",
-                workspace.display()
-            ),
+            match Path::new(OWN_FILES).exists() {
+                true => format!(
+                    "cannot use the workspace `{}`: {error}",
+                    workspace.display()
+                ),
+                // By it a directory that is held open is told by its name.
+                false => format!(
+                    "cannot use the workspace `{}`: `{OWN_FILES}` is not there, as `/proc` is not mounted; mount it",
+                    workspace.display()
+                ),
+            },
             exit::USAGE,
         )
     })?;

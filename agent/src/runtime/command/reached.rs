@@ -51,6 +51,9 @@ const NOBODY_LISTENS: [&str; 3] = [
     "ECONNREFUSED",
     "ouldn't connect to server",
 ];
+/// How somebody is reached. Whom a command looks for may be in what it read: so no name of
+/// its choice stands in a grant that is ready to be given.
+const HOW: &str = "If that is wanted, `net.connect=HOST:PORT` grants a host; what a command looks for is no wish of its user's";
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// What of the network a command had.
@@ -71,7 +74,15 @@ pub(super) fn unreached(
 ) -> Option<String> {
     let refused = refused(attempts);
     if !refused.is_empty() {
-        return Some(format!("Of the network it did not reach {refused}."));
+        let is_grantable = attempts
+            .iter()
+            .any(|attempt| attempt.verdict == Verdict::NotListed);
+        let how = if is_grantable {
+            format!(" {HOW}.")
+        } else {
+            String::new()
+        };
+        return Some(format!("Of the network it did not reach {refused}.{how}"));
     }
     let failed = matches!(ending, Ending::Exited(status) if status != 0);
     let says = |words: &[&str], line: &str| words.iter().any(|words| line.contains(words));
@@ -80,18 +91,16 @@ pub(super) fn unreached(
         return None;
     }
     if !had.peers && lines.clone().any(|line| says(&NO_NETWORK, line)) {
-        let name = lines.clone().find_map(named);
-        let peer = name.map_or_else(|| "HOST:443".to_owned(), |name| format!("{name}:443"));
+        let sought = sought(lines.clone());
         return Some(format!(
-            "Commands reach nobody who is not granted: `net.connect={peer}` is such a grant."
+            "Commands reach nobody who is not granted.{sought} {HOW}."
         ));
     }
     if !had.peers && !had.loopback && lines.clone().any(|line| says(&NO_SOCKET, line)) {
-        let peer = lines.clone().find_map(named);
-        let peer = peer.map_or_else(|| "HOST:PORT".to_owned(), |name| format!("{name}:443"));
+        let sought = sought(lines.clone());
         return Some(format!(
             "Commands get no sockets of the network: the grant `net.listen=localhost` lets those of one agent serve and \
-             reach each other on a loopback, `net.connect={peer}` reach somebody outside."
+             reach each other on a loopback.{sought} {HOW}."
         ));
     }
     let loopback = |line| says(&NOBODY_LISTENS, line) && says(&LOOPBACK, line);
@@ -123,9 +132,7 @@ fn why_not(attempt: &Attempt) -> Option<String> {
     let target = &attempt.target;
     match attempt.verdict {
         Verdict::Connected | Verdict::Unreadable => None,
-        Verdict::NotListed => Some(format!(
-            "`{target}`, which is not granted (`net.connect={target}`)"
-        )),
+        Verdict::NotListed => Some(format!("`{target}`, which is not granted")),
         Verdict::NotPublic => Some(format!(
             "`{target}`, which leads to an address of this machine or its neighbourhood, for which no grant of a name stands"
         )),
@@ -167,6 +174,14 @@ impl Vain {
         }
         lines
     }
+}
+
+/// Whom it says it looked for: its own words, or those of what it read.
+fn sought<'l>(mut lines: impl Iterator<Item = &'l str>) -> String {
+    let name = lines.find_map(named);
+    name.map_or_else(String::new, |name| {
+        format!(" By its own output this one looked for `{name}`.")
+    })
 }
 
 /// Whom a line says that it wanted to reach.
@@ -211,12 +226,18 @@ mod tests {
         ] {
             let told = told(NOTHING, 1, said);
             assert!(
-                told.contains("`net.connect=r.example.org:443`"),
+                told.contains("looked for `r.example.org`.")
+                    && told.contains("`net.connect=HOST:PORT`")
+                    && !told.contains("net.connect=r"),
                 "{said}: {told}"
             );
         }
         let odd = "NewConnectionError('<pip._vendor.urllib3.connection object>: [Errno -2] Name or service not known')\n";
-        assert!(told(NOTHING, 1, odd).contains("`net.connect=HOST:443`"));
+        let odd = told(NOTHING, 1, odd);
+        assert!(
+            odd.contains("`net.connect=HOST:PORT`") && !odd.contains("looked for"),
+            "{odd}"
+        );
         let said = "curl: (6) Could not resolve host: r.example.org\n";
         assert_eq!(told(NOTHING, 0, said), "");
         assert_eq!(
@@ -248,7 +269,11 @@ mod tests {
             );
         }
         let go = "Get \"https://r.example.org/x\": dial tcp: lookup r.example.org on [::1]:53: dial udp [::1]:53: socket: operation not permitted\n";
-        assert!(told(NOTHING, 1, go).contains("`net.connect=r.example.org:443`"));
+        let go = told(NOTHING, 1, go);
+        assert!(
+            go.contains("`r.example.org`") && !go.contains("net.connect=r"),
+            "{go}"
+        );
         let held = Had {
             loopback: true,
             ..NOTHING
@@ -294,7 +319,7 @@ mod tests {
         assert!(after(2_000, &all).is_empty());
         let [line] = <[String; 1]>::try_from(after(2_200, &all)).unwrap();
         assert!(
-            line.contains("`net.connect=a.example:443`") && line.contains("goes on"),
+            line.contains("`a.example:443`, which is not granted") && line.contains("goes on"),
             "{line}"
         );
         all.extend((0..9).map(|n| tried(&format!("h{n}.example:1"), Verdict::Unreachable)));
@@ -321,7 +346,7 @@ mod tests {
         let told = unreached(had, Ending::Exited(0), &attempts, &[]).unwrap_or_default();
         assert_eq!(told.matches("`a.example:443`").count(), 1, "{told}");
         for part in [
-            "`net.connect=a.example:443`",
+            "`net.connect=HOST:PORT`",
             "`b.example:443`, which leads to an address",
             "`d.example:443`, which did",
         ] {
