@@ -262,7 +262,7 @@ impl Runtime {
         );
         if let Some(program) = &server.program {
             let spoken = self.spoken_with(by, (server, program), &shown, questions, |stream| {
-                exchange::ask(server, Some(stream), request)
+                exchange::ask(server, Some(stream), request, || true)
             })?;
             return Ok(match spoken.discarded {
                 None => exchange::told(server, spoken.said),
@@ -270,8 +270,9 @@ impl Runtime {
             });
         }
         let action = (Verb::NetConnect, server.peer()?, sha256(sent.as_bytes()));
-        self.guarded(by, Tool::External, action, shown, questions, |_| {
-            exchange::told(server, exchange::ask(server, None, request))
+        self.guarded(by, Tool::External, action, shown, questions, |runtime| {
+            let is_wanted = || runtime.is_waited_for();
+            exchange::told(server, exchange::ask(server, None, request, is_wanted))
         })
     }
 

@@ -10,7 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hermitcrab::runtime::{ExternalServer, Fate, GrantWords, Key, Web};
+use hermitcrab::{
+    ports::ProgressPort,
+    runtime::{ExternalServer, Fate, GrantWords, Key, Web},
+};
+use hermitcrab_core::grant::AgentId;
 use serde_json::{Value, json};
 
 use crate::{
@@ -274,6 +278,38 @@ fn a_server_that_says_nothing_is_not_waited_for_longer_than_said() {
     let (fate, text) = called(server.port, None, 1);
     assert_eq!(fate, Fate::ToolError);
     assert!(text.contains("timed out after 1.0s"), "{text}");
+}
+
+/// Wants nothing any more once it was asked a few times.
+struct Gone(u32);
+
+impl ProgressPort for Gone {
+    fn output(&mut self, _: AgentId, _: &str) {}
+
+    fn is_wanted(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 > 0
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_server_that_says_nothing_can_call_it_off() {
+    let server = server(Manner::Silence);
+    let (mut bench, _) = declared(server.port, None, 25);
+    let agent = bench.runtime.first_agent();
+    let begun = Instant::now();
+    bench.runtime.show_progress(Box::new(Gone(4)));
+    bench.runtime.list_outside(agent);
+    let told = bench.runtime.take_told().join("\n");
+    assert!(told.contains("`echo` was not heard out"), "{told}");
+    assert_eq!(bench.runtime.servers_to_ask(), ["echo"]);
+    bench.runtime.show_progress(Box::new(Gone(4)));
+    let report = bench.call("mcp__echo__get-x", json!({"a": 1}));
+    assert_eq!(
+        report.text,
+        r#"{"error": "MCP call interrupted: user sent a new message"}"#
+    );
+    assert!(begun.elapsed() < Duration::from_secs(15), "{begun:?}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ use crate::mcp::{self, Announced, Answer, Kind, Utility};
 pub(super) const LISTING_BYTES_MAX: usize = 4 << 20;
 /// How long a server may take to say which tools it has.
 const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
+/// How often it is asked whether an answer is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Tools one server may have; there are servers with more than eight hundred.
 const TOOLS_MAX: usize = 4096;
 /// Parts a list is taken in; of a longer one these, as Hermes takes them
@@ -49,6 +51,8 @@ pub enum Trouble {
     Late(Duration),
     /// The connection ended, or what came was no answer.
     Broken(String),
+    /// Whoever waited for it called it off.
+    CalledOff,
 }
 
 impl Trouble {
@@ -63,6 +67,7 @@ impl Trouble {
             Self::Refused(why) => Self::Refused(key.struck_from(&why)),
             Self::Broken(why) => Self::Broken(key.struck_from(&why)),
             Self::Late(limit) => Self::Late(limit),
+            Self::CalledOff => Self::CalledOff,
         }
     }
 
@@ -80,6 +85,7 @@ impl Trouble {
                 ))
             }
             Self::Broken(why) => mcp::failed(&format!("MCP call failed: {why}")),
+            Self::CalledOff => mcp::failed("MCP call interrupted: user sent a new message"),
         }
     }
 }
@@ -96,6 +102,7 @@ impl fmt::Display for Trouble {
             | Self::Refused(why)
             | Self::Broken(why) => f.write_str(why),
             Self::Late(limit) => write!(f, "no answer in {} seconds", limit.as_secs()),
+            Self::CalledOff => f.write_str("it was called off"),
         }
     }
 }
@@ -113,13 +120,15 @@ impl From<ServiceError> for Trouble {
     }
 }
 
-/// Asks a server for something: one that was started, over its input and output.
+/// Asks a server for something: one that was started, over its input and output. That one is
+/// ended where it is called off; any other is no longer listened to once it is not wanted.
 pub fn ask(
     server: &ExternalServer,
     started: Option<UnixStream>,
     request: &Request,
+    is_wanted: impl FnMut() -> bool,
 ) -> Result<Answer, Trouble> {
-    in_time(server.call_time, async {
+    in_time(server.call_time, is_wanted, async {
         let client = connected(server, started).await?;
         let said = answered(&client, request).await;
         // What the server does after its answer is no concern of the call's.
@@ -147,9 +156,14 @@ pub struct Said {
     pub announced: Announced,
 }
 
-/// What a server says it has; one that has no tools is not asked for them.
-pub fn list(server: &ExternalServer, started: Option<UnixStream>) -> Result<Said, Trouble> {
-    in_time(LISTING_TIME_MAX.min(server.call_time), async {
+/// What a server says it has, while that is wanted; one that has no tools is not asked for
+/// them.
+pub fn list(
+    server: &ExternalServer,
+    started: Option<UnixStream>,
+    is_wanted: impl FnMut() -> bool,
+) -> Result<Said, Trouble> {
+    in_time(LISTING_TIME_MAX.min(server.call_time), is_wanted, async {
         let client = connected(server, started).await?;
         let announced = announced(&client);
         let tools = if announced.tools {
@@ -329,17 +343,28 @@ async fn listed(client: &Client) -> Result<(Vec<Value>, Vec<(String, String)>), 
 
 fn in_time<T>(
     limit: Duration,
+    mut is_wanted: impl FnMut() -> bool,
     what: impl Future<Output = Result<T, Trouble>>,
 ) -> Result<T, Trouble> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
-    let asked = async { tokio::time::timeout(limit, what).await };
-    let came = runtime.block_on(asked);
-    // A name that is still looked up ends by itself, and holds up nobody.
+    let called_off = async {
+        while is_wanted() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    let came = runtime.block_on(async {
+        tokio::select! {
+            came = tokio::time::timeout(limit, what) => came.unwrap_or(Err(Trouble::Late(limit))),
+            () = called_off => Err(Trouble::CalledOff),
+        }
+    });
+    // A name that is still looked up ends by itself, and holds up nobody; so does what carries
+    // a request that was called off.
     runtime.shutdown_background();
-    came.unwrap_or(Err(Trouble::Late(limit)))
+    came
 }
 
 async fn connected(

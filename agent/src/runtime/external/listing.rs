@@ -174,7 +174,7 @@ impl Runtime {
             Some(program) => {
                 let about = (server, program);
                 let spoken = self.spoken_with(by, about, &shown, &mut questions, |stream| {
-                    exchange::list(server, Some(stream))
+                    exchange::list(server, Some(stream), || true)
                 });
                 spoken.map(|spoken| {
                     let why = |trouble| format!("{trouble}; {}", spoken.end);
@@ -184,8 +184,8 @@ impl Runtime {
             None => {
                 let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));
                 let tool = hermitcrab_core::tool::Tool::External;
-                let heard = self.guarded(by, tool, action, shown, &mut questions, |_| {
-                    exchange::list(server, None)
+                let heard = self.guarded(by, tool, action, shown, &mut questions, |runtime| {
+                    exchange::list(server, None, || runtime.is_waited_for())
                 });
                 heard.map(|said| said.map_err(|trouble| trouble.to_string()))
             }
@@ -198,7 +198,7 @@ impl Runtime {
     }
 
     /// Whether whoever waits still does.
-    fn is_waited_for(&mut self) -> bool {
+    pub(super) fn is_waited_for(&mut self) -> bool {
         let progress = self.progress.as_mut();
         progress.is_none_or(|progress| progress.is_wanted())
     }
