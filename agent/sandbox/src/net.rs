@@ -115,33 +115,42 @@ impl Proxied {
 }
 
 /// Whether a variable holds options, to which others are added.
-pub(crate) fn is_of_options(name: &[u8]) -> bool {
+#[must_use]
+pub fn is_of_options(name: &[u8]) -> bool {
     OPTIONS_OF_JAVA.iter().any(|known| known.as_bytes() == name)
 }
 
-/// Whether a variable is one that points at a command's own way to its peers. That of the
-/// next command may be elsewhere, or not be there.
+/// What of such options points at a command's own way to its peers.
+#[must_use]
+pub fn way_out_among(options: &str) -> Option<&str> {
+    let begins = "-Dhttp.proxyHost=";
+    let place = options.find(begins)?;
+    let options = options.get(place..)?;
+    let at = options.get(begins.len()..)?.split(' ').next()?;
+    let at: Ipv4Addr = at.parse().ok()?;
+    if at != Ipv4Addr::LOCALHOST && !loopback::may_be_a_proxys(at) {
+        return None;
+    }
+    let mut told = Proxied::ALL.iter().map(|told| told.options_of_java(at));
+    let told = told.find(|told| options.starts_with(told.as_str()))?;
+    options.get(..told.len())
+}
+
+/// Whether a variable is one that points at a command's own way to its peers, and holds nothing
+/// else. That of the next command may be elsewhere, or not be there.
 #[must_use]
 pub fn is_way_out(name: &str, value: &str) -> bool {
-    let place = ["://", "proxyHost="]
-        .iter()
-        .find_map(|before| value.split_once(before))
-        .map_or(value, |(_, place)| place);
-    let address = place.split_once([':', ' ']).map(|(address, _)| address);
+    if is_of_options(name.as_bytes()) {
+        return way_out_among(value) == Some(value);
+    }
+    let place = value.split_once("://").map_or(value, |(_, place)| place);
+    let address = place.split_once(':').map(|(address, _)| address);
     let at = address
         .and_then(|address| address.parse().ok())
         .filter(|at| loopback::may_be_a_proxys(*at))
         .unwrap_or(Ipv4Addr::LOCALHOST);
-    // Options come after those that were there.
-    let ends_so = |told: &[u8]| {
-        is_of_options(name.as_bytes())
-            && value
-                .as_bytes()
-                .ends_with(&[b" ".as_slice(), told].concat())
-    };
-    let is = |(known, told): (Vec<u8>, Vec<u8>)| {
-        known == name.as_bytes() && (told == value.as_bytes() || ends_so(&told))
-    };
+    let is =
+        |(known, told): (Vec<u8>, Vec<u8>)| known == name.as_bytes() && told == value.as_bytes();
     let all = Proxied::ALL.into_iter();
     all.flat_map(|proxied| proxied.variables(at)).any(is)
 }
@@ -171,13 +180,33 @@ mod tests {
             (
                 "MAVEN_OPTS",
                 format!("-Dmaven.repo.local=/tmp/x {OPTIONS}").as_str(),
-                true,
+                false,
             ),
             ("MAVEN_OPTS", format!("{OPTIONS} -Xmx1g").as_str(), false),
             ("MAVEN_OPTS", "-Xmx1g", false),
             ("http_proxy", format!("x {OPTIONS}").as_str(), false),
         ] {
             assert_eq!(is_way_out(name, value), is, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn a_way_out_is_found_among_options_of_somebodys() {
+        let among = |options: String| way_out_among(&options).map(str::to_owned);
+        for options in [
+            OPTIONS.to_owned(),
+            format!("-Xmx1g {OPTIONS}"),
+            format!("{OPTIONS} -Xmx1g"),
+        ] {
+            assert_eq!(among(options).as_deref(), Some(OPTIONS));
+        }
+        for options in [
+            "-Xmx1g".to_owned(),
+            OPTIONS.replace("127.31.28.2", "10.0.0.1"),
+            OPTIONS.replace("3128", "3129"),
+            OPTIONS.replace("true", "false"),
+        ] {
+            assert_eq!(among(options.clone()), None, "{options}");
         }
     }
 

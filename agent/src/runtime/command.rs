@@ -406,7 +406,10 @@ impl Hands<'_> {
     /// where its user left off, and never the other way about.
     fn remember(&mut self, finished: &Finished, by: Author) {
         let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX);
-        let exported = exported.ok().map(|exported| without_way_out(&exported));
+        let env = &self.runtime.config.env;
+        let exported = exported
+            .ok()
+            .map(|exported| without_way_out(&exported, env));
         let cwd = finished
             .exchange
             .read("cwd.after", CWD_BYTES_MAX)

@@ -358,3 +358,38 @@ fn of_a_command_that_goes_on_it_is_said_at_once_whom_it_did_not_reach() {
         report.text
     );
 }
+
+/// What somebody exports stays, and what points at the proxy is that of the next command.
+#[test]
+fn options_somebody_adds_to_those_of_the_proxy_are_kept() {
+    let mut bench = Bench::new();
+    let first = bench.runtime.first_agent();
+    let peer = |bench: &mut Bench, peer: &str| {
+        let words = GrantWords::new("net.connect", peer);
+        bench.runtime.grant(first, &words).unwrap();
+    };
+    let said = |bench: &mut Bench, command: &str| {
+        // What was read from the network counts: each time somebody is asked.
+        bench.user.words.borrow_mut().extend(["once"; 3]);
+        let report = bench.call("terminal", json!({"command": command}));
+        let told: Value = serde_json::from_str(&report.text).unwrap();
+        told["output"].as_str().unwrap().to_owned()
+    };
+    peer(&mut bench, "r.example.org:443");
+    let options = said(&mut bench, "echo \"$GRADLE_OPTS\"");
+    assert!(options.starts_with("-Dhttp.proxyHost="), "{options}");
+    said(&mut bench, "export GRADLE_OPTS=\"-Xmx1g $GRADLE_OPTS\"");
+    for _ in 0..2 {
+        let kept = said(&mut bench, "echo \"$GRADLE_OPTS\"");
+        assert_eq!(kept, format!("-Xmx1g {options}"));
+    }
+    // The machine's loopback lies behind the proxy from here on.
+    peer(&mut bench, "127.0.0.1:9");
+    let kept = said(&mut bench, "echo \"$GRADLE_OPTS\"");
+    assert!(
+        kept.starts_with("-Xmx1g ")
+            && kept.contains("nonProxyHosts=")
+            && kept.matches("proxyPort").count() == 2,
+        "{kept}"
+    );
+}

@@ -1,6 +1,8 @@
 //! What the shell of a command runs around it.
 
-use hermitcrab_sandbox::net::is_way_out;
+use std::borrow::Cow;
+
+use hermitcrab_sandbox::net::{is_of_options, is_way_out, way_out_among};
 use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
 
 use super::super::agent_state::AgentState;
@@ -45,22 +47,48 @@ pub(super) fn script(shell: Shell, command: &str) -> String {
 }
 
 /// What a shell exported, without what pointed at its own way to its peers: whether
-/// the next one has such a way, and where, it learns for itself.
-pub(super) fn without_way_out(exported: &[u8]) -> Vec<u8> {
+/// the next one has such a way, and where, it learns for itself. Shells begin with `env`;
+/// what somebody added to options they found there is added to those the next one finds.
+pub(super) fn without_way_out(exported: &[u8], env: &[(String, String)]) -> Vec<u8> {
     let lines = exported.split_inclusive(|byte| *byte == b'\n');
     lines
-        .filter(|line| !is_of_a_way_out(line))
-        .collect::<Vec<_>>()
-        .concat()
+        .flat_map(|line| kept(line, env).into_owned())
+        .collect()
 }
 
-fn is_of_a_way_out(line: &[u8]) -> bool {
+/// What is kept of one line.
+fn kept<'l>(line: &'l [u8], env: &[(String, String)]) -> Cow<'l, [u8]> {
     let variable = || {
         let line = std::str::from_utf8(line).ok()?.trim_end();
         let (name, value) = line.strip_prefix("declare -x ")?.split_once("=\"")?;
         Some((name, value.strip_suffix('"')?))
     };
-    variable().is_some_and(|(name, value)| is_way_out(name, value))
+    match variable() {
+        Some((name, value)) if is_of_options(name.as_bytes()) => {
+            let found = found_there(name, value, env);
+            match value.split_once(&found) {
+                _ if found.is_empty() => Cow::Borrowed(line),
+                None => Cow::Borrowed(line),
+                Some(("", "")) => Cow::Borrowed(&[]),
+                Some((before, after)) => Cow::Owned(
+                    format!("declare -x {name}=\"{before}${{{name}}}{after}\"\n").into_bytes(),
+                ),
+            }
+        }
+        Some((name, value)) if is_way_out(name, value) => Cow::Borrowed(&[]),
+        Some(_) | None => Cow::Borrowed(line),
+    }
+}
+
+/// The options a shell found in this variable, as far as they are still in its value.
+fn found_there(name: &str, value: &str, env: &[(String, String)]) -> String {
+    let begun = env.iter().find(|(known, _)| known == name);
+    let begun = begun.map_or("", |(_, begun)| begun.as_str());
+    match way_out_among(value) {
+        None => begun.to_owned(),
+        Some(way_out) if begun.is_empty() => way_out.to_owned(),
+        Some(way_out) => format!("{begun} {way_out}"),
+    }
 }
 
 #[cfg(test)]
@@ -74,9 +102,50 @@ mod tests {
                       declare -x https_proxy=\"http://proxy.example:3128\"\n";
         let after = "declare -x A=\"1\"\ndeclare -x B\n\
                      declare -x https_proxy=\"http://proxy.example:3128\"\n";
-        assert_eq!(without_way_out(before.as_bytes()), after.as_bytes());
+        assert_eq!(without_way_out(before.as_bytes(), &[]), after.as_bytes());
         let odd = b"declare -x A=\"\xff\"\nno line";
-        assert_eq!(without_way_out(odd), odd);
+        assert_eq!(without_way_out(odd, &[]), odd);
+    }
+
+    #[test]
+    fn what_is_added_to_options_is_added_to_what_the_next_shell_finds() {
+        let way_out = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.proxyHost=127.0.0.1 \
+                       -Dhttps.proxyPort=3128 -Daether.connector.http.useSystemProperties=true";
+        let env = [("MAVEN_OPTS".to_owned(), "-Da=b".to_owned())];
+        for (name, value, kept) in [
+            ("MAVEN_OPTS", format!("-Da=b {way_out}"), None),
+            ("MAVEN_OPTS", "-Da=b".to_owned(), None),
+            ("GRADLE_OPTS", way_out.to_owned(), None),
+            (
+                "MAVEN_OPTS",
+                format!("-Xmx1g -Da=b {way_out}"),
+                Some("-Xmx1g ${MAVEN_OPTS}"),
+            ),
+            (
+                "MAVEN_OPTS",
+                format!("-Da=b {way_out} -Dx=\\\"y\\\""),
+                Some("${MAVEN_OPTS} -Dx=\\\"y\\\""),
+            ),
+            (
+                "MAVEN_OPTS",
+                "-Da=b -Xmx1g".to_owned(),
+                Some("${MAVEN_OPTS} -Xmx1g"),
+            ),
+            (
+                "GRADLE_OPTS",
+                format!("{way_out} -Xmx1g"),
+                Some("${GRADLE_OPTS} -Xmx1g"),
+            ),
+            ("GRADLE_OPTS", "-Xmx1g".to_owned(), Some("-Xmx1g")),
+            ("OTHER", "-Da=b".to_owned(), Some("-Da=b")),
+        ] {
+            let line = format!("declare -x {name}=\"{value}\"\n");
+            let kept = kept.map_or_else(String::new, |kept| {
+                format!("declare -x {name}=\"{kept}\"\n")
+            });
+            let told = without_way_out(line.as_bytes(), &env);
+            assert_eq!(String::from_utf8_lossy(&told), kept, "{name}={value}");
+        }
     }
 
     #[test]
