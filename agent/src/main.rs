@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use hermitcrab_sandbox::open_files;
+
 fn main() -> ExitCode {
     // Nothing may come before this: the sandbox's helper is this program, too.
     hermitcrab_sandbox::maybe_run_as_child();
@@ -10,6 +12,10 @@ fn main() -> ExitCode {
         eprintln!(
             "hermitcrab: could not give up the powers of root: {error}; start it as an ordinary user"
         );
+        return ExitCode::from(hermitcrab::exit::ENVIRONMENT);
+    }
+    if let Err(error) = open_files::make_room(open_files::FOR_COMMANDS) {
+        eprintln!("hermitcrab: {error}");
         return ExitCode::from(hermitcrab::exit::ENVIRONMENT);
     }
     hermitcrab::cli::main()

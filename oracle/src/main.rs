@@ -6,7 +6,9 @@ use bisim::cli::{Cli, Command};
 use bisim::{
     ambient, campaign, check, doctor, exit, leaks, migrate, retold, selftest, speed, subject,
 };
+use bisim_world::FILES_MAX;
 use clap::Parser;
+use hermitcrab_sandbox::open_files;
 
 fn main() -> ExitCode {
     // Before anything else: the agent's sandbox starts this program again.
@@ -24,6 +26,10 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
+    if let Err(error) = open_files::make_room(FILES_MAX) {
+        eprintln!("error: {error}");
+        return ExitCode::from(exit::ENVIRONMENT);
+    }
     let code = match cli.command {
         // The worker must have a single thread, so it comes before all else.
         Command::AgentWorker { isolation, fault } => {

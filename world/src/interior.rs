@@ -16,8 +16,8 @@ use crate::{case_tree, enter, mounts, template};
 
 /// Processes and threads in a world, over all of it.
 const PROCESSES_MAX: u64 = 512;
-/// Open files of one process.
-const FILES_MAX: u64 = 1024;
+/// Open files of one process; so many the program that makes worlds must be allowed itself.
+pub const FILES_MAX: u64 = 1024;
 /// Memory one process may have for itself: far more than either subject needs,
 /// and less than would make the machine look for somebody to kill.
 const MEMORY_BYTES_MAX: u64 = 2 << 30;

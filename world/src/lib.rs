@@ -49,3 +49,4 @@ mod world;
 
 pub use error::WorldError;
 pub use fork::{Forked, Forker};
+pub use interior::FILES_MAX;

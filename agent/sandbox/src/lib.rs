@@ -34,6 +34,8 @@ pub mod landlock;
 
 pub mod net;
 
+pub mod open_files;
+
 pub mod privileges;
 
 pub mod seclusion;
