@@ -18,6 +18,8 @@ use crate::audit::printed::note_of_dir;
 pub struct Mount {
     /// Absolute, without `.` and `..`.
     pub path: PathBuf,
+    /// Where it lay, with links followed, when it was opened.
+    lies: PathBuf,
     /// The capability.
     pub cap: DirCap,
 }
@@ -37,7 +39,8 @@ impl Mounts {
             return Ok(known.cap.id());
         }
         // The rules hold for places, so they are told where a link leads.
-        let place = from_root(&real(&path))?;
+        let lies = real(&path);
+        let place = from_root(&lies)?;
         let id = machine
             .arrange(|session| session.add_dir(place))
             .map_err(RuntimeError::Limit)?;
@@ -49,7 +52,7 @@ impl Mounts {
             below => format!("/{below}"),
         };
         machine.step(Event::Note(note_of_dir(&id.to_string(), &spelled)))?;
-        self.list.push(Arc::new(Mount { path, cap }));
+        self.list.push(Arc::new(Mount { path, lies, cap }));
         Ok(id)
     }
 
@@ -70,6 +73,16 @@ impl Mounts {
             .max_by_key(|mount| mount.path.as_os_str().len())?;
         let below = relative(path, &mount.path)?;
         Some((mount.cap.id(), below))
+    }
+
+    /// What a path is called where its directory really lies, if that was opened through a link.
+    pub fn behind_links(&self, path: &Path) -> Option<PathBuf> {
+        let (dir, below) = self.locate(path)?;
+        let mount = self.get(dir)?;
+        (mount.lies != mount.path).then(|| match below.is_root() {
+            true => mount.lies.clone(),
+            false => mount.lies.join(OsStr::from_bytes(below.as_bytes())),
+        })
     }
 
     /// The directories strictly below a path.

@@ -159,7 +159,9 @@ impl GrantWords {
     }
 
     /// The place granted with all that lies below it, and every directory already open there: a place
-    /// is named from the deepest directory above it.
+    /// is named from the deepest directory above it. A directory that was opened through a link may
+    /// lie in another that is open; changes are told by the names there, so that place is meant as
+    /// well. Links below what was opened lead nowhere: others may have made them since.
     fn places(
         &self,
         mounts: &mut Mounts,
@@ -177,8 +179,16 @@ impl GrantWords {
         }
         let (dir, below) = mounts.locate(&path).ok_or_else(wrong)?;
         let mut objects = vec![Object::tree(dir, below)];
-        let opened = mounts.below(&path).map(|mount| mount.cap.id());
-        objects.extend(opened.map(|dir| Object::tree(dir, RelPath::root())));
+        let behind = mounts.behind_links(&path);
+        if let Some(behind) = &behind
+            && let Some((dir, below)) = mounts.locate(behind)
+        {
+            objects.push(Object::tree(dir, below));
+        }
+        for at in behind.iter().chain([&path]) {
+            let opened = mounts.below(at).map(|mount| mount.cap.id());
+            objects.extend(opened.map(|dir| Object::tree(dir, RelPath::root())));
+        }
         Ok(objects)
     }
 }

@@ -16,8 +16,14 @@ fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
 
 /// The same, of somebody who keeps so much from others in all they make.
 fn hermitcrab_with(dir: &Path, umask: &str, arguments: &[&str]) -> Output {
+    hermitcrab_under(dir, &format!("umask {umask}"), arguments)
+}
+
+/// The same, after what a shell did first.
+fn hermitcrab_under(dir: &Path, before: &str, arguments: &[&str]) -> Output {
+    let script = format!("{before} && exec \"$0\" \"$@\"");
     Command::new("setsid")
-        .args(["--wait", "sh", "-c", "umask $0 && exec \"$@\"", umask])
+        .args(["--wait", "sh", "-c", &script])
         .arg(env!("CARGO_BIN_EXE_hermitcrab"))
         .args(arguments)
         .current_dir(dir.join("proj"))
@@ -53,6 +59,57 @@ fn a_command_runs_and_its_status_is_the_programs() {
     let dir = bench();
     check(dir.path(), &["exec", "--", "cat", "a.txt"], 0, "a\n");
     check(dir.path(), &["exec", "--", "exit 7"], 7, "");
+}
+
+#[test]
+fn a_shell_that_allows_few_open_files_is_told_so_or_gets_more() {
+    let dir = bench();
+    let under = |limit: &str| {
+        let output = hermitcrab_under(dir.path(), limit, &["exec", "--", "cat", "a.txt"]);
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    for limit in ["ulimit -S -n 12", "ulimit -S -n 32", "ulimit -n 64"] {
+        let (status, said, errors) = under(limit);
+        assert_eq!(
+            (status, said.as_str()),
+            (Some(0), "a\n"),
+            "{limit}: {errors}"
+        );
+    }
+    for limit in [12, 20, 32, 63] {
+        let (status, said, errors) = under(&format!("ulimit -n {limit}"));
+        assert_eq!((status, said.as_str()), (Some(69), ""), "{limit}: {errors}");
+        let told = format!("it may have {limit} files open and needs 64");
+        assert!(errors.contains(&told), "{errors}");
+    }
+}
+
+#[test]
+fn a_grant_reaches_the_workspace_through_the_link_its_user_spells() {
+    let dir = bench();
+    let place = dir.path();
+    std::os::unix::fs::symlink(place, place.join("proj/back")).unwrap();
+    std::os::unix::fs::symlink(place, place.join("link")).unwrap();
+    std::fs::create_dir(place.join("proj/sub")).unwrap();
+    let made = |grant: &str, name: &str| {
+        let spelled = format!("fs.create={grant}");
+        let command = format!("echo x > {name}");
+        let arguments = ["exec", "--grant", &spelled, "--", &command];
+        let output = hermitcrab(place, &arguments);
+        let there = place.join("proj").join(name).exists();
+        (output.status.code(), there)
+    };
+    let link = place.join("link/proj");
+    let link = link.to_str().unwrap();
+    assert_eq!(made(link, "a"), (Some(0), true));
+    assert_eq!(made(&format!("{link}/sub"), "sub/b"), (Some(0), true));
+    assert_eq!(made(&format!("{link}/sub"), "c"), (Some(77), false));
+    // A link in the workspace may be anybody's: its own name is granted, and nothing else.
+    assert_eq!(made("back/proj", "d"), (Some(77), false));
 }
 
 #[test]
