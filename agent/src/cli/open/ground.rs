@@ -12,7 +12,10 @@ use hermitcrab_core::{
     standing::Surroundings,
 };
 use hermitcrab_sandbox::{SpawnerProgram, spawn::never_shown};
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    fs::{Access, Mode, OFlags, access},
+    io::Errno,
+};
 
 use crate::{
     ambient::{self, Places},
@@ -133,12 +136,17 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         .workspace
         .clone()
         .unwrap_or_else(|| places.current.clone());
-    let (held, workspace) = held(&places.current.join(&workspace)).map_err(|error| {
+    let named = places.current.join(&workspace);
+    let (held, workspace) = held(&named).map_err(|error| {
         (
             match Path::new(OWN_FILES).exists() {
                 true => format!(
-                    "cannot use the workspace `{}`: {error}",
-                    workspace.display()
+                    "cannot use the workspace `{}`: {error}{}",
+                    workspace.display(),
+                    shut_above(&named, is_shut).map_or_else(String::new, |dir| format!(
+                        "; `{}` cannot be entered, and whoever it belongs to can open it by `chmod u+x`, or give it to you",
+                        visible(&dir.display().to_string())
+                    ))
                 ),
                 // By it a directory that is held open is told by its name.
                 false => format!(
@@ -172,6 +180,18 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         own,
         job: place.job.clone(),
     })
+}
+
+/// Whether its user may not enter a directory.
+fn is_shut(dir: &Path) -> bool {
+    access(dir, Access::EXEC_OK) == Err(Errno::ACCESS)
+}
+
+/// The first directory on the way to a path that is shut.
+fn shut_above(path: &Path, is_shut: impl Fn(&Path) -> bool) -> Option<&Path> {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    above.into_iter().find(|dir| is_shut(dir))
 }
 
 /// A directory, open, and the path it really has.
@@ -323,5 +343,21 @@ impl Ground {
             spawner: SpawnerProgram::Own,
             umask: ambient::umask(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_directories_that_are_shut_the_outermost_is_in_the_way() {
+        let shut = |dir: &Path| dir.starts_with("/a/b");
+        let path = Path::new("/a/b/c/ws");
+        assert_eq!(shut_above(path, shut), Some(Path::new("/a/b")));
+        assert_eq!(shut_above(Path::new("/a/ws"), shut), None);
+        // It says itself what is wrong with it.
+        assert_eq!(shut_above(Path::new("/a/b"), shut), None);
+        assert!(!is_shut(Path::new("/")));
     }
 }
