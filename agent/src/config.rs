@@ -336,6 +336,9 @@ impl Config {
             changes_bytes_max: limits
                 .changes_max_mb
                 .map(|megabytes| megabytes.saturating_mul(1 << 20)),
+            tmp_bytes_max: limits
+                .tmp_max_mb
+                .map(|megabytes| megabytes.saturating_mul(1 << 20)),
             timeout_max: limits.timeout_seconds.map(Duration::from_secs),
             script_timeout: limits.script_timeout_seconds.map(Duration::from_secs),
             script_calls_max: limits

@@ -26,7 +26,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 67] = [
+pub const KEYS: [Key; 68] = [
     key(
         "mode",
         "prompt",
@@ -81,6 +81,11 @@ pub const KEYS: [Key; 67] = [
         "limits.changes_max_mb",
         "512 in memory, 8192 on disk",
         "what it may change before that is decided, in MiB; see `sandbox.layers`",
+    ),
+    key(
+        "limits.tmp_max_mb",
+        "256, or half of the memory",
+        "what its `/tmp` holds, whichever of the two is more, in MiB; it takes memory",
     ),
     key(
         "limits.timeout_seconds",

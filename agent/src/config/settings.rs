@@ -49,6 +49,9 @@ pub struct LimitsWords {
     /// What it may change before that is decided, in MiB.
     #[serde(default)]
     pub changes_max_mb: Option<u64>,
+    /// What its `/tmp` holds, in MiB.
+    #[serde(default)]
+    pub tmp_max_mb: Option<u64>,
     /// How long it may run.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
@@ -71,6 +74,7 @@ impl LimitsWords {
             ("cpu_quota_percent", self.cpu_quota_percent.map(u64::from)),
             ("pids_max", self.pids_max),
             ("changes_max_mb", self.changes_max_mb),
+            ("tmp_max_mb", self.tmp_max_mb),
             ("timeout_seconds", self.timeout_seconds),
             ("script_timeout_seconds", self.script_timeout_seconds),
             ("script_calls_max", self.script_calls_max),
@@ -93,6 +97,7 @@ impl LimitsWords {
             cpu_quota_percent: least(self.cpu_quota_percent, other.cpu_quota_percent),
             pids_max: least(self.pids_max, other.pids_max),
             changes_max_mb: least(self.changes_max_mb, other.changes_max_mb),
+            tmp_max_mb: least(self.tmp_max_mb, other.tmp_max_mb),
             timeout_seconds: least(self.timeout_seconds, other.timeout_seconds),
             script_timeout_seconds: least(
                 self.script_timeout_seconds,

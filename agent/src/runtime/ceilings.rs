@@ -34,6 +34,8 @@ pub struct Ceilings {
     pub processes_max: Option<u64>,
     /// What it may change before that is decided.
     pub changes_bytes_max: Option<u64>,
+    /// What its `/tmp` holds, if not as much as usual.
+    pub tmp_bytes_max: Option<u64>,
     /// How long it may run.
     pub timeout_max: Option<Duration>,
     /// How long a script that calls tools may run, if not as long as usual.
@@ -134,7 +136,10 @@ impl Ceilings {
     /// The limits of a command that was to have these.
     #[must_use]
     pub(super) fn narrowed(&self, limits: Limits) -> Limits {
+        // Who gives a command more memory gives it to builds, whose caches lie in `/tmp`.
+        let half = self.memory_bytes_max.map_or(0, |most| most / 2);
         Limits {
+            tmp_bytes_max: self.tmp_bytes_max.unwrap_or(limits.tmp_bytes_max.max(half)),
             timeout: self
                 .timeout_max
                 .map_or(limits.timeout, |most| most.min(limits.timeout)),
@@ -297,5 +302,17 @@ mod tests {
         assert_eq!(room(None), (usual.view_bytes_max, usual.disk_bytes_max));
         assert_eq!(room(Some(1 << 20)), (1 << 20, 1 << 20));
         assert_eq!(room(Some(1 << 40)), (usual.view_bytes_max, 1 << 40));
+        let tmp = |memory_bytes_max, tmp_bytes_max| {
+            let ceilings = Ceilings {
+                memory_bytes_max,
+                tmp_bytes_max,
+                ..Ceilings::default()
+            };
+            ceilings.narrowed(Limits::default()).tmp_bytes_max
+        };
+        assert_eq!(tmp(None, None), usual.tmp_bytes_max);
+        assert_eq!(tmp(Some(64 << 20), None), usual.tmp_bytes_max);
+        assert_eq!(tmp(Some(4 << 30), None), 2 << 30);
+        assert_eq!(tmp(Some(4 << 30), Some(8 << 20)), 8 << 20);
     }
 }

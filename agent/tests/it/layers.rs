@@ -88,6 +88,30 @@ fn what_finds_no_room_in_memory_is_told_where_there_is_more() {
 }
 
 #[test]
+fn who_finds_no_room_in_tmp_is_told_what_gives_it_more() {
+    let home = Home::new();
+    home.configure("[limits]\ntmp_max_mb = 16\n");
+    for script in [
+        "dd if=/dev/zero of=/tmp/big bs=1M count=32",
+        "echo 'write /tmp/go-build1/b001/x.a: no space left on device'; exit 1",
+    ] {
+        let ran = exec(&home, script);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("limits.tmp_max_mb"), "{script}: {ran:?}");
+        assert!(!ran.err.contains("sandbox.layers"), "{script}: {ran:?}");
+    }
+    // Not every program says which file it wrote.
+    let ran = exec(&home, "head -c 32M /dev/zero > /tmp/big");
+    assert!(ran.err.contains("limits.tmp_max_mb"), "{ran:?}");
+    // More memory is more room there, unless that is said otherwise.
+    let large = "head -c 300M /dev/zero > /tmp/big";
+    home.configure("[limits]\nmemory_max_mb = 1024\n");
+    assert_eq!(exec(&home, large).code, Some(0));
+    home.configure("[limits]\nmemory_max_mb = 1024\ntmp_max_mb = 256\n");
+    assert_eq!(exec(&home, large).code, Some(1));
+}
+
+#[test]
 fn a_model_is_told_as_well_what_took_the_memory() {
     let mut bench = Bench::with_files();
     bench.runtime.set_ceilings(Ceilings {
