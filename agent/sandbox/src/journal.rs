@@ -26,6 +26,7 @@
 //! before; what they write then lands in the version that is kept.
 
 mod act;
+mod alike;
 mod aside;
 mod besides;
 mod brief;

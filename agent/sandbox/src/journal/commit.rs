@@ -9,7 +9,7 @@
     reason = "a failure is made at most once for each commit, and says all there is to show"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
@@ -28,7 +28,7 @@ use super::plan::{Act, Op, Plan, Root, Touched};
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, retain};
 use crate::changeset::ChangeSet;
-use crate::changeset::node::read_tree;
+use crate::changeset::node::{Fingerprint, fingerprint, read_tree};
 use crate::dircap::open::{Links, open_beneath};
 use crate::dircap::{DirCap, FsError, temporary_name};
 
@@ -375,13 +375,16 @@ impl Prepared<'_> {
             }
         }
         let finished = self.flush_targets(journal).and_then(|()| {
-            self.bring_home(journal)?;
+            let kept = self.bring_home(journal)?;
             if let Some(op) = self.plan.ops.iter().find(|op| !shields(op)) {
                 return Err(Failed::at(op.root, &op.path, changed(op)));
             }
-            self.entry
-                .advance(State::Planned, State::Committed)
-                .map_err(Failed::in_journal)
+            let done = match self.plan.keeping(&kept) {
+                None => self.entry.advance(State::Planned, State::Committed),
+                // The later state counts where there are both.
+                Some(plan) => self.entry.write(&plan, State::Committed),
+            };
+            done.map_err(Failed::in_journal)
         });
         if let Err(failed) = finished {
             return Err(Box::new(self.give_up(journal, failed)));
@@ -480,10 +483,12 @@ impl Prepared<'_> {
         Ok(())
     }
 
-    /// Copies what was displaced beside a workspace into the entry.
-    fn bring_home(&self, journal: &Journal) -> Result<(), Failed> {
+    /// Copies what was displaced beside a workspace into the entry. Says of each step of which
+    /// that is so what is kept, where it is another thing than what was displaced.
+    fn bring_home(&self, journal: &Journal) -> Result<BTreeMap<usize, Fingerprint>, Failed> {
         let mut stager = Stager::new(journal, self.entry.dir.as_fd());
         let mut any = false;
+        let mut others = BTreeMap::new();
         for (at, op) in self.plan.ops.iter().enumerate() {
             let (Some(root), Some(ground)) =
                 (self.plan.roots.get(op.root), self.grounds.get(op.root))
@@ -512,7 +517,7 @@ impl Prepared<'_> {
             };
             // Left by an attempt that was cut off.
             remove_tree(journal, self.entry.dir.as_fd(), slot.as_bytes()).map_err(io)?;
-            stager
+            let (staged, _) = stager
                 .copy(
                     source,
                     &kept,
@@ -521,11 +526,14 @@ impl Prepared<'_> {
                     Usable::AsItsModeSays,
                 )
                 .map_err(|error| Failed::in_journal(unstaged(error, &slot, &op.path)))?;
+            if staged.state != fingerprint(&kept) {
+                others.insert(at, staged.state);
+            }
         }
         if any {
             stager.flush().map_err(Failed::in_journal)?;
         }
-        Ok(())
+        Ok(others)
     }
 
     /// Removes the staging directories beside workspaces. One that cannot be

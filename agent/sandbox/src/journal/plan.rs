@@ -5,7 +5,7 @@
 //! not hold its own digest, or is of another version is refused, never
 //! guessed at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -180,6 +180,19 @@ impl Plan {
         let inside = plan.ops.iter().all(|op| op.root < roots)
             && plan.touched.iter().all(|touched| touched.root < roots);
         if inside { Ok(plan) } else { Err(WireError) }
+    }
+
+    /// The same, with this as what is kept of these steps; `None` where that is nothing new.
+    pub(super) fn keeping(&self, kept: &BTreeMap<usize, Fingerprint>) -> Option<Self> {
+        let mut plan = self.clone();
+        for (at, state) in kept {
+            if let Some(Act::Take { before } | Act::Swap { before, .. }) =
+                plan.ops.get_mut(*at).map(|op| &mut op.act)
+            {
+                *before = *state;
+            }
+        }
+        (plan != *self).then_some(plan)
     }
 
     /// The same transaction backwards, to be staged anew.

@@ -10,10 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::Journal;
+use super::alike::{self, times};
 use super::besides::counting;
 use super::plan::Staged;
 use crate::changeset::node::{
@@ -138,7 +139,7 @@ impl<'a> Stager<'a> {
                 }
                 Kind::File => self.file(source.dir, &from, &to, &mut node, like)?,
                 Kind::Symlink => self.symlink(source.dir, &from, &to, &node, like)?,
-                Kind::Special => self.link(source.dir, &from, &to)?,
+                Kind::Special => self.special(source.dir, &from, &to, &mut node, like)?,
             }
             self.made.push(to);
             copied.insert(path.clone(), node);
@@ -217,8 +218,13 @@ impl<'a> Stager<'a> {
         for path in &self.made {
             // A file its owner cannot read is on the disk with its directory.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-            if let Ok(file) = open_beneath(self.area, path, flags, Links::Refuse) {
-                rustix::fs::fsync(&file).map_err(|errno| failed(path)(errno.into()))?;
+            let Ok(file) = open_beneath(self.area, path, flags, Links::Refuse) else {
+                continue;
+            };
+            match rustix::fs::fsync(&file) {
+                // So is a pipe.
+                Ok(()) | Err(Errno::INVAL) => {}
+                Err(errno) => return Err(failed(path)(errno.into())),
             }
         }
         rustix::fs::fsync(self.area).map_err(|errno| failed(&top)(errno.into()))
@@ -270,12 +276,22 @@ impl<'a> Stager<'a> {
             .map_err(|errno| FsError::io("set the times of", to, errno))
     }
 
-    /// Whether what is kept could be given its name itself. Another file system,
-    /// or one that gives nobody a second name for this, wants a copy.
+    /// Whether what is kept could be given its name itself.
     fn itself(&self, dir: BorrowedFd<'_>, from: &RelPath, to: &RelPath) -> Result<bool, FsError> {
-        if !self.is_kept {
-            return Ok(false);
+        match self.is_kept {
+            true => self.is_linked(dir, from, to),
+            false => Ok(false),
         }
+    }
+
+    /// Whether the very same thing could be given another name. Another file system, or one
+    /// that gives nobody a second name for this, wants a copy.
+    fn is_linked(
+        &self,
+        dir: BorrowedFd<'_>,
+        from: &RelPath,
+        to: &RelPath,
+    ) -> Result<bool, FsError> {
         match self.link(dir, from, to) {
             Ok(()) => Ok(true),
             Err(FsError::Io { source, .. })
@@ -289,6 +305,22 @@ impl<'a> Stager<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A pipe, socket or device: the very same, or one like it where that cannot be.
+    fn special(
+        &self,
+        dir: BorrowedFd<'_>,
+        from: &RelPath,
+        to: &RelPath,
+        node: &mut Node,
+        like: &Like,
+    ) -> Result<(), FsError> {
+        if self.is_linked(dir, from, to)? {
+            return Ok(());
+        }
+        self.step("stage one like it", to)?;
+        alike::special((dir, from), (self.area, to), node, |stat| like.ids(stat))
     }
 
     /// Another name for the very same thing.
@@ -314,18 +346,18 @@ impl<'a> Stager<'a> {
         node: &mut Node,
         like: &Like,
     ) -> Result<(), FsError> {
-        if matches!(node.holds, Holds::Itself { .. }) {
-            return self.link(dir, from, to);
-        }
-        if self.itself(dir, from, to)? {
+        let is_shut = matches!(node.holds, Holds::Itself { .. });
+        let is_done = match is_shut {
+            true => self.is_linked(dir, from, to)?,
+            false => self.itself(dir, from, to)?,
+        };
+        if is_done {
             return Ok(());
         }
-        let file = open_beneath(
-            dir,
-            from,
-            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW,
-            Links::Refuse,
-        )?;
+        let file = match is_shut {
+            true => alike::open_shut(dir, from, node)?,
+            false => open_beneath(dir, from, alike::TO_READ, Links::Refuse)?,
+        };
         let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", from, errno))?;
         let identity = (stat.st_dev, stat.st_ino);
         match self.links.get(&identity).cloned() {
@@ -398,7 +430,8 @@ impl<'a> Stager<'a> {
             }
             copied => copied.map_err(failed("stage"))?,
         };
-        if digest != node.digest() {
+        // What cannot be read was known by itself when it was opened.
+        if matches!(node.holds, Holds::Content(_)) && digest != node.digest() {
             return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
         }
         set_xattrs(to.as_fd(), &node.xattrs, &like.xattrs).map_err(failed("set attributes of"))?;
@@ -539,18 +572,6 @@ fn keep_owner(file: BorrowedFd<'_>, like: &Like, source: &Stat) {
     let (owner, group) = like.ids(source);
     if rustix::fs::fchown(file, owner, group).is_err() {
         let _kept = rustix::fs::fchown(file, None, group);
-    }
-}
-
-/// When it was read and changed last, as another thing can be given it.
-pub(super) fn times(stat: &Stat) -> Timestamps {
-    let at = |seconds: i64, nanos: u64| Timespec {
-        tv_sec: seconds,
-        tv_nsec: i64::try_from(nanos).unwrap_or(0),
-    };
-    Timestamps {
-        last_access: at(stat.st_atime, stat.st_atime_nsec),
-        last_modification: at(stat.st_mtime, stat.st_mtime_nsec),
     }
 }
 
