@@ -11,6 +11,7 @@
 
 use std::io;
 
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
     set_capabilities,
@@ -24,6 +25,13 @@ fn kept() -> CapabilitySet {
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID
         | CapabilitySet::KILL
+}
+
+/// What a thread takes that makes files for a command, with the rights of that command
+/// (`spawn/underway/brought`). Only such a thread uses them; and whatever this program
+/// starts has them anyway, as the spawner does.
+fn for_threads() -> CapabilitySet {
+    CapabilitySet::SETUID | CapabilitySet::SETGID
 }
 
 /// What building sandboxes takes besides: ids, mounts, namespaces, limits.
@@ -64,9 +72,33 @@ pub fn shed() -> io::Result<()> {
         None,
         CapabilitySets {
             effective: held.effective & kept(),
-            permitted: held.permitted & kept(),
+            permitted: held.permitted & (kept() | for_threads()),
             inheritable: CapabilitySet::empty(),
         },
     )?;
     Ok(())
+}
+
+/// Lets the calling thread reach files as somebody else does, and with no powers any more;
+/// whether it does now. For a thread of its own: there is no way back.
+#[must_use]
+pub(crate) fn become_another(user: Uid, group: Gid) -> bool {
+    let Ok(held) = capabilities(None) else {
+        return false;
+    };
+    let with = |effective| CapabilitySets { effective, ..held };
+    // Where they are not held the ids tell.
+    let _taken = set_capabilities(
+        None,
+        with(held.effective | (held.permitted & for_threads())),
+    );
+    // The group first: with the user's rights it could not be changed.
+    setfsgid(group);
+    setfsuid(user);
+    let is_bare = set_capabilities(None, with(CapabilitySet::empty())).is_ok();
+    // Nobody has these ids, so nothing is changed, and what is so now is said.
+    let nobody = u32::MAX;
+    let is_another =
+        setfsgid(Gid::from_raw(nobody)) == group && setfsuid(Uid::from_raw(nobody)) == user;
+    is_bare && is_another
 }

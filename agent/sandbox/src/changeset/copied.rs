@@ -122,7 +122,7 @@ impl Seen {
 
     /// Whether a directory is the one that was copied, its own facts unchanged;
     /// what lies in it counts by itself.
-    pub(super) fn is_same_dir(&self, stat: &Stat, attributes: &Xattrs) -> bool {
+    pub(crate) fn is_same_dir(&self, stat: &Stat, attributes: &Xattrs) -> bool {
         self.inode == stat.st_ino
             && self.mode & 0o7777 == mode_of(stat)
             && self.attributes == super::xattr_digest(attributes)

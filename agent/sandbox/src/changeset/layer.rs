@@ -60,7 +60,7 @@ impl Layer {
     }
 
     /// Whether a directory of the layer shows nothing of what lies below it.
-    pub(super) fn hides(self, upper: BorrowedFd<'_>) -> io::Result<bool> {
+    pub(crate) fn hides(self, upper: BorrowedFd<'_>) -> io::Result<bool> {
         match self {
             Self::Copy => Ok(true),
             Self::Overlay => Ok(mark_of(&all_xattrs(upper)?, Kind::Dir)? == Mark::Opaque),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::Portion;
 use hermitcrab_sandbox::journal::{Then, Watch};
-use support::{Workspace, children, commit_in};
+use support::{Workspace, children, commit_in, on_disk};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -311,4 +311,126 @@ fn a_tree_that_is_gone_and_too_large_to_look_at_waits_for_the_end() {
     let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
     assert!(commit.failure.is_none(), "{commit:?}");
     assert!(!workspace.path().join("large").exists());
+}
+
+#[test]
+fn directories_that_somebody_removed_or_moved_away_stay_gone() {
+    for kind in ["in memory", "on disk"] {
+        let test = || gone_for_good(kind);
+        match kind {
+            "on disk" => on_disk(test),
+            _ => test(),
+        }
+    }
+}
+
+fn gone_for_good(kind: &str) {
+    let workspace = Workspace::new();
+    for name in [
+        "side/s",
+        "deep/a/b",
+        "late/l",
+        "moved/x/y",
+        "own/theirs",
+        "own/e/theirs",
+    ] {
+        workspace.file(name, "theirs\n");
+    }
+    let mut command = started(
+        &workspace,
+        "cat */* */*/* > /dev/null 2>&1; ls -R > /dev/null; echo mine > own/e/mine; echo first; \
+         read -r line; echo \"<$(cat side/s deep/a/b late/l new/n/f own/theirs 2> /dev/null)>\"; echo second; sleep 600",
+    );
+    command.says("first");
+    let stdin = std::fs::File::from(command.running.take_stdin().unwrap());
+    let brings = |names: &[&str]| {
+        for name in names {
+            command.underway.bring(0, &support::rel(name));
+        }
+    };
+    workspace.file("new/n/f", "f\n");
+    brings(&["new", "new/n", "new/n/f"]);
+    // As a commit brings it, with a look before it goes again.
+    let aside = tempfile::tempdir_in(workspace.path().parent().unwrap()).unwrap();
+    let came = (aside.path().join("came"), workspace.path().join("came"));
+    std::fs::create_dir_all(came.0.join("n")).unwrap();
+    std::fs::write(came.0.join("n/f"), "f\n").unwrap();
+    std::fs::rename(&came.0, &came.1).unwrap();
+    brings(&["came/n/f", "came/n", "came"]);
+    let kept = command.keep().unwrap();
+    assert_eq!(kept, ["fs.create own/e/mine"], "{kind}");
+    std::fs::rename(&came.1, &came.0).unwrap();
+    brings(&["came"]);
+    // While it lies in something that is there still.
+    std::fs::remove_file(workspace.path().join("late/l")).unwrap();
+    brings(&["late/l"]);
+    for name in ["side", "deep", "late", "new", "own"] {
+        std::fs::remove_dir_all(workspace.path().join(name)).unwrap();
+    }
+    std::fs::rename(workspace.path().join("moved"), aside.path().join("moved")).unwrap();
+    // As the kernel's watches tell it.
+    brings(&[
+        "side/s", "side", "deep/a/b", "deep/a", "deep", "late", "moved",
+    ]);
+    brings(&[
+        "new/n/f",
+        "new/n",
+        "new",
+        "own/theirs",
+        "own/e/theirs",
+        "own/e",
+        "own",
+    ]);
+    std::io::Write::write_all(&mut &stdin, b"\n").unwrap();
+    command.says("second");
+    let _kept = command.keep();
+    let there = || {
+        let mut names: Vec<String> = std::fs::read_dir(workspace.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(there(), [""; 0], "{kind}");
+    let (finished, journal) = command.ended();
+    let said = support::text(&finished);
+    assert!(said.contains("<>"), "{kind}: {said}");
+    let _commit = commit_in(&journal.0, &finished.changes[0], &workspace);
+    assert_eq!(there(), [""; 0], "{kind}");
+}
+
+#[test]
+fn what_others_make_is_shown_by_roots_agent_that_gave_its_powers_up() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root has powers to give up");
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.file("seen", "one\n");
+    let mut command = started(
+        &workspace,
+        "echo mine > made; cat seen new d/new 2> /dev/null; echo first; read -r line; \
+         echo \"<$(cat seen made new d/new)>\"; echo more >> made; echo second; sleep 600",
+    );
+    command.says("first");
+    assert_eq!(command.keep().unwrap(), ["fs.create made"]);
+    hermitcrab_sandbox::privileges::shed().unwrap();
+    for name in ["seen", "made", "new", "d/new"] {
+        workspace.file(name, &format!("theirs in {name}\n"));
+    }
+    for name in ["seen", "made", "new", "d", "d/new"] {
+        command.underway.bring(0, &support::rel(name));
+    }
+    let stdin = std::fs::File::from(command.running.take_stdin().unwrap());
+    std::io::Write::write_all(&mut &stdin, b"\n").unwrap();
+    command.says("second");
+    let (finished, journal) = command.ended();
+    let all = ["seen", "made", "new", "d/new"].map(|name| format!("theirs in {name}"));
+    let said = support::text(&finished);
+    assert!(said.contains(&format!("<{}>", all.join("\n"))), "{said}");
+    // So it has seen what it adds to, and nobody is overtaken.
+    let done = commit_in(&journal.0, &finished.changes[0], &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    assert_eq!(workspace.read("made"), "theirs in made\nmore\n");
 }

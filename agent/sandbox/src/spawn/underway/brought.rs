@@ -14,7 +14,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
-use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use nix::unistd::{Gid, Uid};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps, XattrFlags};
 
 use super::{Brought, Inner, Layer, State};
@@ -24,7 +24,8 @@ use crate::changeset::settled::{Left, Settled, Stood};
 use crate::changeset::{Layer as Kept, now, xattr_digest};
 use crate::digest::sha256;
 use crate::dircap::open::{Links, open_beneath, open_file, open_parent, read_file, stat_name};
-use crate::dircap::{DEPTH_MAX, Kind, list_dir, temporary_name};
+use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, temporary_name};
+use crate::privileges::become_another;
 
 /// The longest file that is brought.
 const FILE_BYTES_MAX: usize = 8 << 20;
@@ -53,10 +54,11 @@ fn as_its_own<R: Send>(layer: &Layer, act: impl FnOnce() -> Option<R> + Send) ->
     }
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // The group first: with the user's rights it could not be changed.
-            setfsgid(Gid::from_raw(owner.st_gid));
-            setfsuid(Uid::from_raw(owner.st_uid));
-            act()
+            let (user, group) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+            match become_another(user, group) {
+                true => act(),
+                false => None,
+            }
         });
         thread.join().ok()?
     })
@@ -150,7 +152,23 @@ impl Bringing<'_> {
         if !self.is_untouched(path) {
             return None;
         }
-        let (above, below) = match &outside {
+        let around = self.around(path);
+        let done = self.show(path, depth, (&outside, there));
+        for dir in around {
+            // What cannot be told from the command's own stays that.
+            let _noted = self.note_carried_along(dir);
+        }
+        done
+    }
+
+    /// Shows a name as it is outside.
+    fn show(
+        &mut self,
+        path: &RelPath,
+        depth: usize,
+        (outside, there): (&Outside, Option<Kind>),
+    ) -> Option<()> {
+        let (above, below) = match outside {
             Outside::Nothing => {
                 if let Some(kind) = there {
                     if kind == Kind::Dir && self.is_its_own_dir(path) {
@@ -191,6 +209,45 @@ impl Bringing<'_> {
         Some(())
     }
 
+    /// The directories around a name that the layer does not hold, as the command sees
+    /// them: what is changed in them has the kernel make them in the layer.
+    fn around(&self, path: &RelPath) -> Vec<(RelPath, u32, Xattrs)> {
+        let mut around = Vec::new();
+        let mut above = path.parent();
+        while let Some(dir) = above.filter(|dir| !dir.is_root() && self.in_layer(dir).is_none()) {
+            if let Some((stat, xattrs)) = facts_of(self.layer.merged.as_fd(), &dir) {
+                around.push((dir.clone(), mode_of(&stat), xattrs));
+            }
+            above = dir.parent();
+        }
+        around
+    }
+
+    /// Notes that a directory came into the layer with what was changed in it, and not by
+    /// the command: else it would be the command's own once it is gone outside.
+    fn note_carried_along(&mut self, (dir, mode, xattrs): (RelPath, u32, Xattrs)) -> Option<()> {
+        let upper = self.layer.upper.as_fd();
+        let (stat, own) = facts_of(upper, &dir)?;
+        let opened = open_beneath(upper, &dir, DIR_FLAGS, Links::Refuse).ok()?;
+        let is_as_it_was = mode_of(&stat) == mode && own == xattrs;
+        // One that hides what is below was made by the command.
+        if !is_as_it_was || Kept::Overlay.hides(opened.as_fd()).ok()? {
+            return None;
+        }
+        let above = Seen {
+            attributes: xattr_digest(&own),
+            ..Seen::of(&stat)
+        };
+        let stood = Stood {
+            above: Some(above),
+            below: None,
+            is_fresh: false,
+            grip: None,
+        };
+        self.settled.note(&dir, stood);
+        Some(())
+    }
+
     /// Whether the command left a name as it found it, or as it was decided.
     fn is_untouched(&self, path: &RelPath) -> bool {
         match (self.in_layer(path), self.settled.at(path)) {
@@ -213,7 +270,13 @@ impl Bringing<'_> {
 
     /// The kernel does not take note of all that is written: its content tells.
     fn is_as_seen(&self, path: &RelPath, seen: &Seen, now: &Stat) -> bool {
-        let Ok((parent, name)) = open_parent(self.layer.upper.as_fd(), path) else {
+        let upper = self.layer.upper.as_fd();
+        if kind_of(now) == Kind::Dir {
+            // What is in it counts by itself.
+            let facts = facts_of(upper, path);
+            return facts.is_some_and(|(stat, xattrs)| seen.is_same_dir(&stat, &xattrs));
+        }
+        let Ok((parent, name)) = open_parent(upper, path) else {
             return false;
         };
         let is_it = seen.is_untouched(parent.as_fd(), &name, now);
@@ -390,6 +453,13 @@ impl Made<'_> {
             }
         }
     }
+}
+
+/// What a directory is besides its names.
+fn facts_of(root: BorrowedFd<'_>, dir: &RelPath) -> Option<(Stat, Xattrs)> {
+    let opened = open_beneath(root, dir, DIR_FLAGS, Links::Refuse).ok()?;
+    let stat = rustix::fs::fstat(&opened).ok()?;
+    Some((stat, xattrs_of(opened.as_fd()).ok()?))
 }
 
 /// What is under a name now; `None` where that is nothing to be brought.
