@@ -19,17 +19,18 @@ mod unwritten;
 use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
 
-pub use self::complaints::without_complaints;
-pub use self::consent::without_reasons;
+use self::complaints::without_complaints;
+use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
-pub use self::forks::without_forks;
-pub use self::index::{told, without_index_bytes};
-pub use self::listed::{ended_in_any_order, without_repetitions};
-pub use self::parsers::without_parsers_words;
-pub use self::servers::without_drawn_names;
+use self::forks::without_forks;
+pub use self::index::told;
+use self::index::without_index_bytes;
+use self::listed::{ended_in_any_order, without_repetitions};
+use self::parsers::without_parsers_words;
+use self::servers::without_drawn_names;
 pub use self::siblings::Siblings;
-pub use self::traceback::without_traceback;
-pub use self::unwritten::{without_drafts, without_drawn_letters};
+use self::traceback::without_traceback;
+use self::unwritten::{without_drafts, without_drawn_letters};
 
 /// One rule, for the documents and the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +218,32 @@ pub fn delta(before: &[FsEffect], after: &[FsEffect]) -> Vec<FsEffect> {
     changes
 }
 
+/// Every rule about what a tool answers.
+pub fn without_own_words(
+    tool: &str,
+    value: &mut Value,
+    names: &mut Names,
+    siblings: &mut Siblings,
+) {
+    // In a plain text there are names, and none of the fields that all the others are about.
+    if !(value.is_object() || value.is_array()) {
+        names.numbered(tool, value);
+        return;
+    }
+    without_repetitions(tool, value);
+    without_counts(tool, value);
+    without_complaints(tool, value);
+    without_drafts(tool, value);
+    without_parsers_words(tool, value);
+    without_reasons(tool, value);
+    without_traceback(tool, value);
+    without_forks(tool, value);
+    without_drawn_names(tool, value);
+    siblings.numbered(tool, value);
+    names.numbered(tool, value);
+    ended_in_any_order(tool, value);
+}
+
 /// The fields that hold a name drawn by chance.
 const NAMES: [&str; 2] = ["session_id", "job_id"];
 /// The fields each subject counts by itself.
@@ -229,7 +256,7 @@ const JOB_FILE: &str = "/home/u/.hermes/cron/jobs.json";
 const COUNTING_TOOLS: [&str; 4] = ["terminal", "process", "execute_code", "cronjob"];
 
 /// Rule `own-count`: what is there stays, its value does not.
-pub fn without_counts(tool: &str, value: &mut Value) {
+fn without_counts(tool: &str, value: &mut Value) {
     if !COUNTING_TOOLS.contains(&tool) {
         return;
     }
@@ -243,8 +270,17 @@ pub fn without_counts(tool: &str, value: &mut Value) {
     });
 }
 
+/// Every rule about effects.
+pub fn without_own_marks(effects: &mut [FsEffect]) {
+    without_job_bytes(effects);
+    without_job_output(effects);
+    without_index_bytes(effects);
+    without_moments(effects);
+    without_drawn_letters(effects);
+}
+
 /// Rule `job-file`: that it changed stays, its bytes do not.
-pub fn without_job_bytes(effects: &mut [FsEffect]) {
+fn without_job_bytes(effects: &mut [FsEffect]) {
     for effect in effects
         .iter_mut()
         .filter(|effect| effect.path == JOB_FILE && effect.kind != EffectKind::Deleted)
@@ -258,7 +294,7 @@ pub fn without_job_bytes(effects: &mut [FsEffect]) {
 const JOB_OUTPUT: &str = "/home/u/.hermes/cron/output/";
 
 /// Rule `job-output`: of which job it is stays, the moment and the bytes do not.
-pub fn without_job_output(effects: &mut [FsEffect]) {
+fn without_job_output(effects: &mut [FsEffect]) {
     for effect in effects {
         let Some((job, name)) = effect
             .path
@@ -282,7 +318,7 @@ pub fn without_job_output(effects: &mut [FsEffect]) {
 }
 
 /// Rule `moment-in-a-name`: file names without the moment in them.
-pub fn without_moments(effects: &mut [FsEffect]) {
+fn without_moments(effects: &mut [FsEffect]) {
     for effect in effects {
         if let Some(named) = without_moment(&effect.path) {
             effect.path = named;
@@ -300,6 +336,9 @@ fn without_moment(path: &str) -> Option<String> {
             .is_some_and(|(day, time)| digits(day, 8) && digits(time, 6))
     };
     let (directory, name) = path.rsplit_once('/')?;
+    // Names with so many digits are few, and most names are looked at no further.
+    let of_name = name.bytes().filter(u8::is_ascii_digit).count();
+    (of_name >= 10).then_some(())?;
     if let Some((copied, seconds)) = name.rsplit_once('.')
         && digits(seconds, 10)
         && copied.ends_with(".bak")

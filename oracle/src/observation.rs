@@ -184,18 +184,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
         if let Step::Call { tool, .. } = step {
-            canon::without_repetitions(tool, &mut one.value);
-            canon::without_counts(tool, &mut one.value);
-            canon::without_complaints(tool, &mut one.value);
-            canon::without_drafts(tool, &mut one.value);
-            canon::without_parsers_words(tool, &mut one.value);
-            canon::without_reasons(tool, &mut one.value);
-            canon::without_traceback(tool, &mut one.value);
-            canon::without_forks(tool, &mut one.value);
-            canon::without_drawn_names(tool, &mut one.value);
-            siblings.numbered(tool, &mut one.value);
-            names.numbered(tool, &mut one.value);
-            canon::ended_in_any_order(tool, &mut one.value);
+            canon::without_own_words(tool, &mut one.value, &mut names, &mut siblings);
         }
         if let Step::Probe { name, .. } = step
             && name == canon::CONVERSATION
@@ -210,20 +199,12 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
             (one.class, one.code) = (class, code);
         }
         one.delta = canon::delta(before, &seen.effects);
-        canon::without_job_bytes(&mut one.delta);
-        canon::without_job_output(&mut one.delta);
-        canon::without_index_bytes(&mut one.delta);
-        canon::without_moments(&mut one.delta);
-        canon::without_drawn_letters(&mut one.delta);
+        canon::without_own_marks(&mut one.delta);
         before = &seen.effects;
         steps.push(one);
     }
     let mut late = canon::delta(before, &trace.effects);
-    canon::without_job_bytes(&mut late);
-    canon::without_job_output(&mut late);
-    canon::without_index_bytes(&mut late);
-    canon::without_moments(&mut late);
-    canon::without_drawn_letters(&mut late);
+    canon::without_own_marks(&mut late);
     let cut = match &trace.end {
         End::Finished => None,
         End::TimedOut => Some((Class::Hung, String::new())),
@@ -246,11 +227,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
         });
     }
     let mut effects = trace.effects.clone();
-    canon::without_job_bytes(&mut effects);
-    canon::without_job_output(&mut effects);
-    canon::without_index_bytes(&mut effects);
-    canon::without_moments(&mut effects);
-    canon::without_drawn_letters(&mut effects);
+    canon::without_own_marks(&mut effects);
     let mut network = trace.network.clone();
     network.sort();
     Observation {
