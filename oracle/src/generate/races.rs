@@ -13,6 +13,7 @@ mod command;
 mod swap;
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{FileKind, FileSpec};
@@ -154,13 +155,14 @@ impl fmt::Display for Race {
 
 impl<'a> Arbitrary<'a> for Race {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let operations: Vec<&'static Action> = operations().collect();
-        let moments: Vec<When> = moments().collect();
+        static OPERATIONS: LazyLock<Vec<&'static Action>> =
+            LazyLock::new(|| operations().collect());
+        static MOMENTS: LazyLock<Vec<When>> = LazyLock::new(|| moments().collect());
         Ok(Self {
-            operation: bytes.choose(&operations)?,
+            operation: bytes.choose(&OPERATIONS)?,
             swap: bytes.choose(SWAPS)?,
             holding: *bytes.choose(&Holding::ALL)?,
-            when: *bytes.choose(&moments)?,
+            when: *bytes.choose(&MOMENTS)?,
             cut: bytes
                 .ratio(1_u8, 4_u8)?
                 .then(|| bytes.int_in_range(1..=CHANGES_MAX))

@@ -148,7 +148,9 @@ impl Specimen {
             Self::Plan(trial) => trial.case_file()?,
             Self::Work(errand) => errand.case_file(),
         };
-        file.id = id_of(&self.to_string());
+        // Each kind writes its name there, to be made again from.
+        let name = &file.source.as_ref()?.row;
+        file.id = id_of(name);
         Some(file)
     }
 
@@ -216,15 +218,15 @@ impl fmt::Display for Specimen {
 /// A name as the id of a case: letters, digits, `-`, `_` and `.`.
 #[must_use]
 pub fn id_of(name: &str) -> String {
-    let plain: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '-' {
-                c
-            } else {
-                '.'
-            }
-        })
-        .collect();
-    format!("generated-{plain}")
+    const BEFORE: &str = "generated-";
+    let mut id = String::with_capacity(BEFORE.len() + name.len());
+    id.push_str(BEFORE);
+    id.extend(name.chars().map(|c| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '.'
+        }
+    }));
+    id
 }

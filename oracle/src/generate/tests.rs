@@ -235,6 +235,8 @@ fn is_made_again_and_shrinks(specimen: &Specimen) -> Result<(), TestCaseError> {
     let Some(file) = specimen.case_file() else {
         return Ok(());
     };
+    let row = file.source.as_ref().map(|source| source.row.clone());
+    prop_assert_eq!(row, Some(specimen.to_string()));
     let suite = crate::case::SuiteFile {
         schema: crate::case::SCHEMA_VERSION,
         suite: "generated".to_owned(),
