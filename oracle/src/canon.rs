@@ -4,6 +4,7 @@
 //! or named in the catalogue, is a divergence. A rule never looks at which
 //! subject a trace comes from.
 
+mod asked;
 mod complaints;
 mod consent;
 mod conversations;
@@ -19,18 +20,10 @@ mod unwritten;
 use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
 
-use self::complaints::without_complaints;
-use self::consent::without_reasons;
+pub use self::asked::{without_own_marks, without_own_words};
 pub use self::conversations::{CONVERSATION, without_own};
-use self::forks::without_forks;
 pub use self::index::told;
-use self::index::without_index_bytes;
-use self::listed::{ended_in_any_order, without_repetitions};
-use self::parsers::without_parsers_words;
-use self::servers::without_drawn_names;
 pub use self::siblings::Siblings;
-use self::traceback::without_traceback;
-use self::unwritten::{without_drafts, without_drawn_letters};
 
 /// One rule, for the documents and the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,32 +211,6 @@ pub fn delta(before: &[FsEffect], after: &[FsEffect]) -> Vec<FsEffect> {
     changes
 }
 
-/// Every rule about what a tool answers.
-pub fn without_own_words(
-    tool: &str,
-    value: &mut Value,
-    names: &mut Names,
-    siblings: &mut Siblings,
-) {
-    // In a plain text there are names, and none of the fields that all the others are about.
-    if !(value.is_object() || value.is_array()) {
-        names.numbered(tool, value);
-        return;
-    }
-    without_repetitions(tool, value);
-    without_counts(tool, value);
-    without_complaints(tool, value);
-    without_drafts(tool, value);
-    without_parsers_words(tool, value);
-    without_reasons(tool, value);
-    without_traceback(tool, value);
-    without_forks(tool, value);
-    without_drawn_names(tool, value);
-    siblings.numbered(tool, value);
-    names.numbered(tool, value);
-    ended_in_any_order(tool, value);
-}
-
 /// The fields that hold a name drawn by chance.
 const NAMES: [&str; 2] = ["session_id", "job_id"];
 /// The fields each subject counts by itself.
@@ -268,15 +235,6 @@ fn without_counts(tool: &str, value: &mut Value) {
             *field = Value::String("<moment>".to_owned());
         }
     });
-}
-
-/// Every rule about effects.
-pub fn without_own_marks(effects: &mut [FsEffect]) {
-    without_job_bytes(effects);
-    without_job_output(effects);
-    without_index_bytes(effects);
-    without_moments(effects);
-    without_drawn_letters(effects);
 }
 
 /// Rule `job-file`: that it changed stays, its bytes do not.
