@@ -464,7 +464,8 @@ fn create(to: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR)
 }
 
-fn times(stat: &Stat) -> Timestamps {
+/// When it was read and changed last, as another thing can be given it.
+pub(crate) fn times(stat: &Stat) -> Timestamps {
     let at = |seconds: i64, nanos: u64| Timespec {
         tv_sec: seconds,
         tv_nsec: i64::try_from(nanos).unwrap_or(0),

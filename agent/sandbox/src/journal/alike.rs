@@ -12,8 +12,9 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 
+use crate::changeset::copy::times;
 use crate::changeset::node::{Holds, Node, itself, mode_of, xattrs_of};
 use crate::dircap::FsError;
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
@@ -99,16 +100,4 @@ pub(super) fn special(
     rustix::fs::utimensat(&parent, name, &times(&stat), AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
     node.holds = known(&look(area, to)?);
     Ok(())
-}
-
-/// When it was read and changed last, as another thing can be given it.
-pub(super) fn times(stat: &Stat) -> Timestamps {
-    let at = |seconds: i64, nanos: u64| Timespec {
-        tv_sec: seconds,
-        tv_nsec: i64::try_from(nanos).unwrap_or(0),
-    };
-    Timestamps {
-        last_access: at(stat.st_atime, stat.st_atime_nsec),
-        last_modification: at(stat.st_mtime, stat.st_mtime_nsec),
-    }
 }

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::alike::times;
+use crate::changeset::copy::times;
 use crate::changeset::node::all_xattrs;
 
 /// A name in a directory.

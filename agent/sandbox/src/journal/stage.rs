@@ -14,9 +14,10 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::Journal;
-use super::alike::{self, times};
+use super::alike;
 use super::besides::counting;
 use super::plan::Staged;
+use crate::changeset::copy::times;
 use crate::changeset::node::{
     ACCESS_LISTS, Fingerprint, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
     open_usable, owner_reads, read_tree,
