@@ -341,6 +341,17 @@ pub fn local_time(wall: WallTime) -> String {
         .to_string()
 }
 
+/// A moment as people say it, by the user's own clock: `March 05, 2026 at 02:07 PM`.
+#[must_use]
+pub fn spoken_time(wall: WallTime) -> String {
+    let millis = i64::try_from(wall.as_millis()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis)
+        .unwrap_or_default()
+        .to_zoned(jiff::tz::TimeZone::system())
+        .strftime("%B %d, %Y at %I:%M %p")
+        .to_string()
+}
+
 /// This moment, in the user's own time zone.
 #[must_use]
 pub fn now_here() -> jiff::Zoned {

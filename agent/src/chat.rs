@@ -206,6 +206,12 @@ impl Chat {
         }
     }
 
+    /// The model it is had with.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
     /// With other bounds for agents that start agents.
     #[must_use]
     pub fn with_limits(mut self, limits: WorkLimits) -> Self {

@@ -80,8 +80,14 @@ pub struct Conversation {
     pub title: Option<String>,
     /// When it was written last, for people.
     pub updated: String,
+    /// When it began, in milliseconds since 1970; unknown of what older versions kept.
+    pub started: Option<u64>,
+    /// The model it was had with last.
+    pub model: Option<String>,
     /// What was said; without what the model is told about its place.
     pub messages: Vec<Message>,
+    /// When each of them was said, as far as that is known, in milliseconds since 1970.
+    pub times: Vec<Option<u64>>,
     /// Its agent has read what neither its user nor its own model wrote.
     pub has_read: bool,
     /// Up to where the session it was had in last has told of its calls.
@@ -150,9 +156,15 @@ impl Conversation {
         };
         let both = self.messages.iter().zip(said());
         let unchanged = both.take_while(|(before, now)| before == now).count();
+        let now = ambient::wall_time().as_millis();
+        if !self.was_kept() {
+            self.started = Some(now);
+        }
         self.messages.truncate(unchanged);
+        self.times.resize(unchanged, None);
         self.messages.extend(said().skip(unchanged).cloned());
-        self.updated = for_people(ambient::wall_time().as_millis() / 1000);
+        self.times.resize(self.messages.len(), Some(now));
+        self.updated = for_people(now / 1000);
         if self.title.is_none() {
             self.title = self.messages.iter().find_map(|message| match message {
                 Message::User(words) => Some(
@@ -170,6 +182,12 @@ impl Conversation {
         unchanged
     }
 
+    /// What was said, and when as far as that is known.
+    pub fn timed(&self) -> impl Iterator<Item = (&Message, Option<u64>)> {
+        let times = self.times.iter().copied().chain(std::iter::repeat(None));
+        self.messages.iter().zip(times)
+    }
+
     /// Whether something is in it that neither the user nor the model wrote.
     #[must_use]
     pub fn has_data(&self) -> bool {
@@ -180,7 +198,10 @@ impl Conversation {
     /// As it is kept, in so many bytes, and how many messages at its beginning are left
     /// out: those that would make it longer than what can be taken up again.
     fn text(&self, bytes_max: usize, end_bytes_max: usize) -> (String, usize) {
-        let messages: Vec<String> = self.messages.iter().map(lines::message).collect();
+        let messages: Vec<String> = self
+            .timed()
+            .map(|(message, at)| lines::message(message, at))
+            .collect();
         let text = lines::head(self, self.has_read) + &messages.concat();
         if text.len() <= bytes_max {
             return (text, 0);

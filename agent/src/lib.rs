@@ -34,6 +34,7 @@ pub mod person;
 pub mod planner;
 pub mod ports;
 mod probe_place;
+pub mod recall;
 pub mod runtime;
 pub mod screen;
 mod slash;

@@ -138,6 +138,9 @@ pub struct RuntimeConfig {
     pub tools: Tools,
     /// Where the ledger lies; outside every directory an agent is given.
     pub state_dir: PathBuf,
+    /// Where what sessions have in common lies, such as conversations that are kept. An
+    /// editor's session has its ledger in a directory of its own below it.
+    pub common_dir: PathBuf,
     /// More places no grant reaches, absolute.
     pub protected: Vec<PathBuf>,
     /// The environment commands start with.

@@ -19,6 +19,7 @@ pub mod patch;
 pub mod process;
 pub mod read_file;
 pub mod search_files;
+pub mod session_search;
 pub mod skills;
 pub mod terminal;
 pub mod title;
@@ -64,6 +65,7 @@ pub fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> Result<ToolResult
         }),
         Tool::Todo => Ok(todo::run(hands, args)),
         Tool::Memory => memory::run(hands, args),
+        Tool::SessionSearch => session_search::run(hands, args),
         Tool::SkillsList => skills::list(hands, args),
         Tool::SkillView => skills::view(hands, args),
         Tool::SkillManage => skills::manage(hands, args),

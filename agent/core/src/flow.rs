@@ -166,7 +166,12 @@ fn is_localhost(object: &Object) -> bool {
 /// its own rule: who may read a label.
 fn is_consequential(action: &Action) -> bool {
     match action.verb() {
-        Verb::FsList | Verb::FsRead | Verb::UserAsk | Verb::AgentSpawn | Verb::ModelSend => false,
+        Verb::FsList
+        | Verb::FsRead
+        | Verb::SessionRead
+        | Verb::UserAsk
+        | Verb::AgentSpawn
+        | Verb::ModelSend => false,
         Verb::ProcExec => matches!(action.object(), Object::Program(Program::OnHost(_))),
         // Nobody is there but what the same agent runs.
         Verb::NetListen => !is_localhost(action.object()),

@@ -34,6 +34,8 @@ pub enum Tool {
     Todo,
     /// Keeps notes beyond the session, in a directory of their own.
     Memory,
+    /// Looks through earlier conversations.
+    SessionSearch,
     /// Lists the skills.
     SkillsList,
     /// Shows a skill or a file of it.
@@ -55,7 +57,7 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 19] = [
+    pub const ALL: [Tool; 20] = [
         Tool::Terminal,
         Tool::ReadFile,
         Tool::WriteFile,
@@ -67,6 +69,7 @@ impl Tool {
         Tool::Clarify,
         Tool::Todo,
         Tool::Memory,
+        Tool::SessionSearch,
         Tool::SkillsList,
         Tool::SkillView,
         Tool::SkillManage,
@@ -92,6 +95,7 @@ impl Tool {
             Tool::Clarify => "clarify",
             Tool::Todo => "todo",
             Tool::Memory => "memory",
+            Tool::SessionSearch => "session_search",
             Tool::SkillsList => "skills_list",
             Tool::SkillView => "skill_view",
             Tool::SkillManage => "skill_manage",
@@ -126,6 +130,7 @@ impl Tool {
             | Tool::Clarify
             | Tool::Todo
             | Tool::Memory
+            | Tool::SessionSearch
             | Tool::SkillsList
             | Tool::SkillView
             | Tool::SkillManage
@@ -143,6 +148,7 @@ impl Tool {
             | Tool::SearchFiles
             | Tool::Patch
             | Tool::Memory
+            | Tool::SessionSearch
             | Tool::SkillsList
             | Tool::SkillView
             | Tool::SkillManage
@@ -183,6 +189,7 @@ impl Tool {
             Tool::Process => &[],
             Tool::Todo => &[],
             Tool::Clarify => &[Verb::UserAsk],
+            Tool::SessionSearch => &[Verb::SessionRead],
             Tool::Converse => &[Verb::ModelSend],
             Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
             Tool::WriteFile | Tool::Memory | Tool::Cronjob => {
@@ -225,6 +232,7 @@ impl Tool {
             | Tool::Clarify
             | Tool::Todo
             | Tool::Memory
+            | Tool::SessionSearch
             | Tool::SkillsList
             | Tool::SkillView
             | Tool::SkillManage

@@ -143,6 +143,7 @@ const fn next_for_verb(verb: Verb) -> &'static str {
         Verb::NetListen => "grant it for one port",
         Verb::SecretUse => "grant it for one secret by its name",
         Verb::ModelSend => "grant it for one model by its name",
+        Verb::SessionRead => "grant it, or answer the question",
         Verb::UserAsk => "choose the mode `prompt`",
         Verb::AgentSpawn => "forward the right to it by name",
         Verb::ConfigChange => "change the settings outside the agent",

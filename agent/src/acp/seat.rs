@@ -306,6 +306,7 @@ impl Seat {
 
     fn keep(&self) {
         let mut story = self.story.borrow_mut();
+        story.said.model = Some(self.chat.model().to_owned());
         let kept = story.go_on(self.chat.messages(), &self.runtime, When::After);
         if let Err(error) = kept {
             eprintln!("hermitcrab: the conversation cannot be kept: {error}");

@@ -39,7 +39,7 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
         Some(Tool::WriteFile | Tool::Patch | Tool::Memory | Tool::SkillManage | Tool::Cronjob) => {
             ToolKind::Edit
         }
-        Some(Tool::SearchFiles) => ToolKind::Search,
+        Some(Tool::SearchFiles | Tool::SessionSearch) => ToolKind::Search,
         Some(Tool::Terminal | Tool::ExecuteCode | Tool::Process) => ToolKind::Execute,
         Some(Tool::DelegateTask | Tool::Todo) => ToolKind::Think,
         Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory | Tool::Undo)

@@ -49,7 +49,9 @@ impl Conversation {
                 tool: call.tool,
                 text: json!({ "error": told }).to_string(),
             };
+            self.times.resize(self.messages.len(), None);
             self.messages.insert(place, result);
+            self.times.insert(place, None);
         }
     }
 }

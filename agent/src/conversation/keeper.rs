@@ -37,7 +37,14 @@ struct Open {
     /// So many messages are, those included.
     messages: usize,
     title: Option<String>,
-    standing: (bool, Option<Mark>),
+    standing: Standing,
+}
+
+/// What of how things stand is written as soon as it is other.
+type Standing = (bool, Option<Mark>, Option<String>);
+
+fn standing(said: &Conversation) -> Standing {
+    (said.has_read, said.mark, said.model.clone())
 }
 
 impl Keeper {
@@ -78,7 +85,7 @@ impl Open {
             dropped,
             messages: said.messages.len(),
             title: said.title.clone(),
-            standing: (said.has_read, said.mark),
+            standing: standing(said),
         })
     }
 
@@ -90,15 +97,15 @@ impl Open {
             return Ok(false);
         }
         let mut text = String::new();
-        let standing = (said.has_read, said.mark);
+        let standing = standing(said);
         if standing != self.standing {
             text.push_str(&self.facts(said));
         }
         if unchanged < self.messages {
             text.push_str(&lines::anew_from(unchanged - self.dropped));
         }
-        for message in said.messages.iter().skip(unchanged) {
-            text.push_str(&lines::message(message));
+        for (message, at) in said.timed().skip(unchanged) {
+            text.push_str(&lines::message(message, at));
         }
         if when == When::After {
             text.push_str(&self.facts(said));

@@ -28,6 +28,9 @@ pub(super) fn head(said: &Conversation, has_read: bool) -> String {
         facts["cwd_bytes"] = json!(HEXLOWER.encode(said.cwd.as_os_str().as_bytes()));
     }
     facts["title"] = json!(said.title);
+    if let Some(started) = said.started {
+        facts["started"] = json!(started);
+    }
     line(&facts)
 }
 
@@ -42,6 +45,9 @@ fn standing(said: &Conversation, has_read: bool) -> Value {
         facts["session"] = json!(mark.session);
         facts["calls"] = json!(mark.calls);
     }
+    if let Some(model) = &said.model {
+        facts["model"] = json!(model);
+    }
     facts
 }
 
@@ -50,8 +56,9 @@ pub(super) fn anew_from(place: usize) -> String {
     line(&json!({ "from": place }))
 }
 
-pub(super) fn message(message: &Message) -> String {
-    line(&match message {
+/// A message, and when it was said, in milliseconds since 1970, where that is known.
+pub(super) fn message(message: &Message, at: Option<u64>) -> String {
+    let mut value = match message {
         Message::System(text) => json!({"system": text}),
         Message::User(text) => json!({"user": text}),
         Message::Assistant { text, calls } => {
@@ -62,7 +69,11 @@ pub(super) fn message(message: &Message) -> String {
             json!({"assistant": text, "calls": calls})
         }
         Message::Tool { call, tool, text } => json!({"tool": tool, "call": call, "text": text}),
-    })
+    };
+    if let Some(at) = at {
+        value["at"] = json!(at);
+    }
+    line(&value)
 }
 
 fn line(value: &Value) -> String {
@@ -90,12 +101,15 @@ pub(super) fn read(bytes: &[u8]) -> Option<Conversation> {
             updated.as_str()?.clone_into(&mut said.updated);
             has_read = Some(value.get("read")?.as_bool()? || has_read == Some(true));
             said.mark = mark(&value);
+            if let Some(model) = model(&value) {
+                said.model = Some(model);
+            }
         } else if let Some(place) = value.get("from") {
-            let gone = said.messages.drain(
-                usize::try_from(place.as_u64()?)
-                    .ok()?
-                    .min(said.messages.len())..,
-            );
+            let place = usize::try_from(place.as_u64()?)
+                .ok()?
+                .min(said.messages.len());
+            said.times.truncate(place);
+            let gone = said.messages.drain(place..);
             // What was read is not unread because it was said in other words.
             if gone
                 .into_iter()
@@ -105,6 +119,8 @@ pub(super) fn read(bytes: &[u8]) -> Option<Conversation> {
             }
         } else {
             said.messages.push(read_message(&value)?);
+            said.times.resize(said.messages.len() - 1, None);
+            said.times.push(value.get("at").and_then(Value::as_u64));
         }
     }
     said.has_read = has_read.unwrap_or(!said.messages.is_empty());
@@ -144,8 +160,14 @@ fn about(head: &Value) -> Option<Conversation> {
         title: word("title"),
         updated: word("updated")?,
         mark: mark(head),
+        started: head.get("started").and_then(Value::as_u64),
+        model: model(head),
         ..Conversation::default()
     })
+}
+
+fn model(facts: &Value) -> Option<String> {
+    facts.get("model")?.as_str().map(str::to_owned)
 }
 
 fn mark(facts: &Value) -> Option<Mark> {

@@ -194,6 +194,7 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
         }
         Tool::Patch
         | Tool::Memory
+        | Tool::SessionSearch
         | Tool::SkillsList
         | Tool::SkillView
         | Tool::SkillManage

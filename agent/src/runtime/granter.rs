@@ -180,6 +180,7 @@ fn spec(
                 let (dir, below) = session.rules().place(&place).ok_or_else(wrong)?;
                 Object::tree(dir, below)
             }
+            Verb::SessionRead => Object::Session,
             Verb::ProcExec if on == "*" => Object::Program(Program::AnyInView),
             Verb::ProcExec
             | Verb::FsMount

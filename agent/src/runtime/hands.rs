@@ -3,6 +3,7 @@
 //! A tool holds this for one call. It names places, never paths, and gets no
 //! capability into its own hands.
 
+mod earlier;
 mod held;
 mod long;
 mod look;

@@ -177,6 +177,7 @@ const fn usual_tool(verb: Verb) -> Tool {
         Verb::FsDelete | Verb::FsMount => Tool::Patch,
         Verb::ProcExec | Verb::NetConnect | Verb::NetListen | Verb::SecretUse => Tool::Terminal,
         Verb::ModelSend => Tool::Converse,
+        Verb::SessionRead => Tool::SessionSearch,
         Verb::UserAsk => Tool::Clarify,
         Verb::AgentSpawn => Tool::DelegateTask,
         Verb::ConfigChange | Verb::Extension => Tool::Directory,

@@ -132,7 +132,7 @@ impl GrantWords {
                     self.places(mounts, machine, config)?
                 }
                 Verb::ProcExec if self.on == "*" => vec![Object::Program(Program::AnyInView)],
-                Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
+                Verb::SessionRead | Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
                 Verb::ModelSend => vec![Object::Model(Name::parse(&self.on).map_err(|_| wrong())?)],
                 Verb::ProcExec => return Err(wrong()),
                 Verb::NetConnect => vec![Object::Host(peer(&self.on).ok_or_else(wrong)?)],

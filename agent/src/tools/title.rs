@@ -28,6 +28,10 @@ pub fn title(name: &str, arguments: &Value) -> String {
         Some(Tool::Process) => format!("Process: {}", text("action")),
         Some(Tool::DelegateTask) => "Hand out work".to_owned(),
         Some(Tool::Todo) => "Look after the list".to_owned(),
+        Some(Tool::SessionSearch) => match text("query") {
+            "" => "Look at earlier conversations".to_owned(),
+            words => format!("Search earlier conversations: {words}"),
+        },
         Some(Tool::Memory) => format!("Memory: {}", text("action")),
         Some(Tool::SkillsList | Tool::SkillView) => format!("Skills {}", text("name")),
         Some(Tool::SkillManage) => format!("Skill {}: {}", text("name"), text("action")),

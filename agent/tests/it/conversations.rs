@@ -161,6 +161,31 @@ fn what_was_read_in_it_counts_as_read_and_a_grant_of_the_same_line_knows_of_it()
 }
 
 #[test]
+fn an_earlier_one_is_searched_by_its_right_and_counts_as_read() {
+    let (home, asked) = bench("[[grants]]\nverb = \"session.read\"\non = \"*\"\n");
+    home.ok(&["chat", "indigo dyes wool"]);
+    let id = &listed(&home, &[])[0];
+    let search = json!(["session_search", {"query": "indigo"}]).to_string();
+    home.ok(&["chat", &search]);
+    let (role, result) = last(&asked).pop().unwrap();
+    assert_eq!(role, "tool");
+    let told: Value = serde_json::from_str(&result).unwrap();
+    // The words of this conversation match as well, and are left out.
+    assert_eq!(told["count"], 1, "{told}");
+    let found = &told["results"][0];
+    assert_eq!(
+        (found["session_id"].as_str(), &found["model"]),
+        (Some(&**id), &json!("m"))
+    );
+    assert_eq!(found["messages"][1]["content"], "heard indigo dyes wool");
+    let newest = &listed(&home, &[])[0];
+    assert_ne!(newest, id);
+    let kept = Conversation::look(&home.state("conversations").join(newest)).unwrap();
+    assert!(kept.has_read);
+    assert!(kept.times.iter().all(Option::is_some) && kept.times.len() == kept.messages.len());
+}
+
+#[test]
 fn it_goes_on_only_in_its_workspace_and_in_one_program() {
     let (home, _) = bench("");
     let refused = |arguments: &[&str], why: &str| {

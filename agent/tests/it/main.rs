@@ -72,6 +72,7 @@ mod plans;
 mod planted;
 mod programs;
 mod prompt;
+mod recall;
 mod repeated;
 mod room;
 mod root;

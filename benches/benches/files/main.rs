@@ -188,6 +188,7 @@ fn agent(dir: &Path, spawner: SpawnerProgram) -> Runtime {
     let config = RuntimeConfig {
         home: dir.to_owned(),
         state_dir: dir.join("state"),
+        common_dir: dir.join("state"),
         workspace: workspace.clone(),
         protected: Vec::new(),
         tools: hermitcrab::tools::run,

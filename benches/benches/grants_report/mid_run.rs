@@ -44,6 +44,7 @@ fn one() -> Option<Duration> {
     let config = RuntimeConfig {
         home: root.clone(),
         state_dir: root.join("state"),
+        common_dir: root.join("state"),
         workspace: workspace.clone(),
         protected: Vec::new(),
         tools: hermitcrab::tools::run,

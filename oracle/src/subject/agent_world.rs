@@ -261,6 +261,7 @@ impl<'j> AgentWorld<'j> {
             workspace: PathBuf::from(cwd),
             home: PathBuf::from("/home/u"),
             state_dir: PathBuf::from(STATE_DIR),
+            common_dir: PathBuf::from(STATE_DIR),
             protected: Vec::new(),
             tools: hermitcrab::tools::run,
             env: ENVIRONMENT

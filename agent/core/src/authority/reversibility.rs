@@ -60,7 +60,9 @@ impl Verb {
     #[must_use]
     pub const fn reversibility(self) -> Reversibility {
         match self {
-            Verb::FsList | Verb::FsRead | Verb::UserAsk => Reversibility::Harmless,
+            Verb::FsList | Verb::FsRead | Verb::SessionRead | Verb::UserAsk => {
+                Reversibility::Harmless
+            }
             Verb::FsCreate | Verb::FsMount | Verb::AgentSpawn => Reversibility::Undoable,
             Verb::FsModify | Verb::FsDelete | Verb::ConfigChange => Reversibility::Lossy,
             Verb::ProcExec

@@ -30,6 +30,8 @@ pub enum Verb {
     SecretUse,
     /// Let data leave for a model.
     ModelSend,
+    /// See what was said in earlier conversations.
+    SessionRead,
     /// Put a question to the user.
     UserAsk,
     /// Start another agent.
@@ -77,7 +79,7 @@ impl ObjectKind {
 
 impl Verb {
     /// Every verb of our own; vendors' verbs go by [`Verb::Extension`].
-    pub const ALL: [Verb; 14] = [
+    pub const ALL: [Verb; 15] = [
         Verb::FsList,
         Verb::FsRead,
         Verb::FsCreate,
@@ -89,6 +91,7 @@ impl Verb {
         Verb::NetListen,
         Verb::SecretUse,
         Verb::ModelSend,
+        Verb::SessionRead,
         Verb::UserAsk,
         Verb::AgentSpawn,
         Verb::ConfigChange,
@@ -145,6 +148,7 @@ impl Verb {
             Verb::NetListen => "net.listen",
             Verb::SecretUse => "secret.use",
             Verb::ModelSend => "model.send",
+            Verb::SessionRead => "session.read",
             Verb::UserAsk => "user.ask",
             Verb::AgentSpawn => "agent.spawn",
             Verb::ConfigChange => "config.change",
@@ -173,6 +177,7 @@ impl Verb {
             Verb::NetListen => "accept network connections",
             Verb::SecretUse => "use a secret",
             Verb::ModelSend => "send data to a model",
+            Verb::SessionRead => "see what was said in earlier conversations",
             Verb::UserAsk => "ask you questions",
             Verb::AgentSpawn => "start another agent",
             Verb::ConfigChange => "change the agent's own settings",
@@ -194,7 +199,9 @@ impl Verb {
             Verb::NetConnect | Verb::NetListen => ObjectKind::Host,
             Verb::SecretUse => ObjectKind::Secret,
             Verb::ModelSend => ObjectKind::Model,
-            Verb::UserAsk | Verb::AgentSpawn | Verb::ConfigChange => ObjectKind::Session,
+            Verb::SessionRead | Verb::UserAsk | Verb::AgentSpawn | Verb::ConfigChange => {
+                ObjectKind::Session
+            }
             Verb::Extension => ObjectKind::Extension,
         }
     }
@@ -214,6 +221,7 @@ impl Verb {
             | Verb::NetListen
             | Verb::SecretUse
             | Verb::ModelSend
+            | Verb::SessionRead
             | Verb::UserAsk
             | Verb::AgentSpawn
             | Verb::ConfigChange => false,

@@ -315,6 +315,7 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
         | Tool::Clarify
         | Tool::Todo
         | Tool::Memory
+        | Tool::SessionSearch
         | Tool::SkillsList
         | Tool::SkillView
         | Tool::SkillManage

@@ -140,7 +140,12 @@ fn a_stronger_sandbox_than_at_the_last_yes_needs_no_new_one() {
 #[test]
 fn only_what_has_a_meaning_outside_a_session_can_be_kept() {
     assert!(PortableCap::new(Verb::FsRead, PortableObject::Program(Program::AnyInView)).is_none());
-    for verb in [Verb::UserAsk, Verb::AgentSpawn, Verb::ConfigChange] {
+    for verb in [
+        Verb::SessionRead,
+        Verb::UserAsk,
+        Verb::AgentSpawn,
+        Verb::ConfigChange,
+    ] {
         let objects = [
             place("a"),
             PortableObject::Program(Program::AnyInView),

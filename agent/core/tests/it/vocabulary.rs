@@ -117,7 +117,7 @@ fn a_name_with_a_letter_nobody_sees_does_not_look_like_the_one_without() {
 }
 
 #[test]
-fn there_are_fourteen_verbs_with_one_kind_of_object_each() {
+fn there_are_fifteen_verbs_with_one_kind_of_object_each() {
     let spellings: BTreeSet<&str> = Verb::ALL.iter().map(|verb| verb.as_str()).collect();
     let expected = [
         "agent.spawn",
@@ -133,6 +133,7 @@ fn there_are_fourteen_verbs_with_one_kind_of_object_each() {
         "net.listen",
         "proc.exec",
         "secret.use",
+        "session.read",
         "user.ask",
     ];
     assert_eq!(spellings.into_iter().collect::<Vec<_>>(), expected);

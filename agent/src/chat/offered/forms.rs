@@ -17,6 +17,7 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
         process(),
         todo(),
         memory(),
+        session_search(),
         skills_list(),
         skill_view(),
         skill_manage(),
@@ -118,6 +119,26 @@ fn memory() -> Offer {
             "operations": {"type": "array", "description": "several changes, all or none", "items": operation},
         }),
         &["target"],
+    )
+}
+
+fn session_search() -> Offer {
+    offer(
+        "session_search",
+        "Look through earlier conversations with the user: with `query` those in which something was said, with \
+         `session_id` all of one, with `session_id` and `around_message_id` what was said around a message, with nothing \
+         the newest. It tells what was said, not how things are now.",
+        json!({
+            "query": text("words, all of which are to be there; OR, NOT, \"a phrase\" and begin* are understood"),
+            "limit": with(with(whole("how many conversations"), "default", 3), "maximum", 10),
+            "sort": one_of(&["newest", "oldest"], "what was said last or first comes first, not what fits best"),
+            "session_id": text("a conversation, as another call named it"),
+            "around_message_id": whole("a message of it, by its `id`; the last of a window leads on, the first back"),
+            "window": with(with(whole("messages on both sides of it"), "default", 5), "maximum", 20),
+            "role_filter": text("whose words are searched: `user,assistant` if not given; `tool` for results"),
+            "profile": text(NO_PROFILES),
+        }),
+        &[],
     )
 }
 

@@ -227,6 +227,7 @@ impl Going {
 
     /// Keeps what was said up to the end of a turn.
     pub fn keep(&mut self, chat: &Chat, runtime: &Runtime) {
+        self.said.model = Some(chat.model().to_owned());
         self.put(chat.messages(), runtime, When::After);
     }
 

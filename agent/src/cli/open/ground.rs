@@ -335,6 +335,7 @@ impl Ground {
             home: self.places.home.clone(),
             workspace: self.workspace.clone(),
             state_dir: self.state_dir.clone(),
+            common_dir: self.state_dir.clone(),
             tools: tools::run,
             isolation,
             asking,

@@ -73,6 +73,7 @@ pub fn config(workspace: PathBuf, state: PathBuf) -> RuntimeConfig {
     RuntimeConfig {
         home: workspace.parent().unwrap().to_owned(),
         workspace,
+        common_dir: state.clone(),
         state_dir: state,
         tools: hermitcrab::tools::run,
         protected: Vec::new(),

@@ -149,6 +149,7 @@ fn open(
         workspace: place.cwd.clone(),
         home: home.to_owned(),
         state_dir: place.dir.clone(),
+        common_dir: place.dir.clone(),
         protected: Vec::new(),
         tools: hermitcrab::tools::run,
         env: Vec::new(),

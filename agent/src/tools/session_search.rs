@@ -1,0 +1,281 @@
+//! `session_search`: what was said in earlier conversations.
+//!
+//! Four shapes, told apart by what is given, as in Hermes (`tools/session_search_tool.py`):
+//! a query discovers, a conversation and a message scroll, a conversation alone is read, and
+//! nothing browses. A message goes by its number in its conversation. Hermes' profiles are
+//! homes of other agents; here there is one.
+
+mod discover;
+
+use hermitcrab_core::standing::WallTime;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    ambient,
+    recall::{Earlier, Kept, Role, around},
+    runtime::{Hands, Stop, ToolResult},
+    text::{
+        args::{self, Declared},
+        pytext,
+    },
+};
+
+/// Messages of a long conversation that are read, at its beginning and at its end.
+const READ: (usize, usize) = (20, 10);
+/// Letters of a conversation's first words when it is listed.
+const PREVIEW_LETTERS: usize = 60;
+
+fn failure(message: &str) -> ToolResult {
+    ToolResult::failed(&json!({"error": message, "success": false}))
+}
+
+/// Runs the call.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
+    let given = args::coerced(
+        given,
+        &[
+            ("limit", Declared::Whole),
+            ("around_message_id", Declared::Whole),
+            ("window", Declared::Whole),
+        ],
+    );
+    let mut id = given.get("session_id").and_then(Value::as_str);
+    let mut profile = given
+        .get("profile")
+        .filter(|profile| !profile.is_null())
+        .map(args::text_of)
+        .filter(|profile| !pytext::strip(profile).is_empty());
+    // A link to a conversation has its profile before it.
+    if let Some((before, after)) = id.and_then(|id| id.split_once('/'))
+        && !after.is_empty()
+    {
+        id = Some(after);
+        if profile.is_none() && !before.is_empty() {
+            profile = Some(before.to_owned());
+        }
+    }
+    if let Some(profile) = profile
+        && pytext::strip(&profile).to_lowercase() != "default"
+    {
+        return Ok(failure(&format!(
+            "profile '{profile}': profile '{}' does not exist",
+            pytext::strip(&profile).to_lowercase()
+        )));
+    }
+    let id = id.map(pytext::strip).filter(|id| !id.is_empty());
+    let anchor = given.get("around_message_id").filter(|id| !id.is_null());
+    let query = given
+        .get("query")
+        .and_then(Value::as_str)
+        .map(pytext::strip)
+        .filter(|query| !query.is_empty());
+    let kept = hands.earlier(&match (id, query) {
+        (Some(id), _) => format!("read the earlier conversation `{}`", short(id)),
+        (None, Some(query)) => format!("search earlier conversations for `{}`", short(query)),
+        (None, None) => "list earlier conversations".to_owned(),
+    })?;
+    let told = match (id, anchor, query) {
+        (Some(id), Some(anchor), _) => scroll(&kept, id, anchor, &given),
+        (Some(id), None, _) => read(&kept, id),
+        (None, _, None) => Ok(browse(&kept, limit(&given))),
+        (None, _, Some(query)) => discover::run(&kept, query, &given, limit(&given)),
+    };
+    Ok(match told {
+        Ok(mut told) => {
+            if let Some(note) = left_out(&kept) {
+                told.insert("note".to_owned(), json!(note));
+            }
+            ToolResult::ran(&Value::Object(told))
+        }
+        Err(message) => match left_out(&kept) {
+            None => failure(&message),
+            Some(note) => {
+                ToolResult::failed(&json!({"error": message, "success": false, "note": note}))
+            }
+        },
+    })
+}
+
+/// So much of a text that a question about it stays a line.
+fn short(text: &str) -> String {
+    const LETTERS_MAX: usize = 100;
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LETTERS_MAX) {
+        Some((end, _)) => format!("{}\u{2026}", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// What was not looked at, and how it would be.
+fn left_out(kept: &Kept) -> Option<String> {
+    let mut words = Vec::new();
+    if kept.elsewhere > 0 {
+        words.push(format!(
+            "conversations that were had in directories you may not read are left out ({}); the user can grant \
+             `fs.read` on such a directory",
+            kept.elsewhere
+        ));
+    }
+    if kept.beyond > 0 {
+        words.push(format!(
+            "the oldest conversations are left out ({}): all together they are too long to be searched",
+            kept.beyond
+        ));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn limit(given: &Map<String, Value>) -> usize {
+    let limit = args::wide_or(given.get("limit"), 3).clamp(1, 10);
+    usize::try_from(limit).unwrap_or(1)
+}
+
+fn spoken(millis: u64) -> String {
+    ambient::spoken_time(WallTime::from_millis(millis))
+}
+
+fn about(one: &Earlier) -> Value {
+    json!({
+        "when": spoken(one.started),
+        "source": one.source(),
+        "model": one.model,
+        "title": one.title,
+    })
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The newest conversations.
+fn browse(kept: &Kept, limit: usize) -> Map<String, Value> {
+    let mut all: Vec<&Earlier> = kept.earlier.iter().collect();
+    all.sort_by(|one, other| {
+        let order = |one: &Earlier| (one.last_active(), one.started);
+        (order(other), &other.id).cmp(&(order(one), &one.id))
+    });
+    let results: Vec<Value> = all
+        .into_iter()
+        .take(limit)
+        .map(|one| {
+            json!({
+                "session_id": one.id,
+                "title": one.title,
+                "source": one.source(),
+                "started_at": one.started_seconds(),
+                "last_active": one.last_active_seconds(),
+                "message_count": one.said.len(),
+                "preview": preview(one),
+            })
+        })
+        .collect();
+    let count = results.len();
+    object(json!({
+        "success": true,
+        "mode": "browse",
+        "results": results,
+        "count": count,
+        "message": format!(
+            "Showing {count} most recent sessions. Pass a query= to search, or session_id+around_message_id to scroll."
+        ),
+    }))
+}
+
+/// The first words of the user, on one line. A text ends at a NUL where Hermes cuts it.
+fn preview(one: &Earlier) -> String {
+    let first = one.said.iter().find(|said| said.role == Role::User);
+    let words = first.map(|said| said.text.as_str()).unwrap_or_default();
+    let words = words.split('\0').next().unwrap_or_default();
+    let line = words.replace(['\n', '\r'], " ");
+    let line = pytext::strip(pytext::head(&line, PREVIEW_LETTERS + 3));
+    let more = if line.chars().count() > PREVIEW_LETTERS {
+        "..."
+    } else {
+        ""
+    };
+    format!("{}{more}", pytext::head(line, PREVIEW_LETTERS))
+}
+
+/// A whole conversation, or of a long one its beginning and its end.
+fn read(kept: &Kept, id: &str) -> Result<Map<String, Value>, String> {
+    let one = kept
+        .by_id(id)
+        .ok_or_else(|| format!("session_id not found: {id}"))?;
+    let total = one.said.len();
+    let (head, tail) = READ;
+    let is_cut = total > head + tail;
+    let messages = match is_cut {
+        true => one.told((0..head).chain(total - tail..total), None),
+        false => one.told(0..total, None),
+    };
+    let mut told = object(json!({
+        "success": true,
+        "mode": "read",
+        "session_id": id,
+        "session_meta": about(one),
+        "message_count": total,
+        "truncated": is_cut,
+        "messages": messages,
+    }));
+    if is_cut {
+        let words = format!(
+            "Session has {total} messages; showing first {head} + last {tail}. Pass around_message_id (any id above) to \
+             scroll the middle."
+        );
+        told.insert("message".to_owned(), json!(words));
+    }
+    Ok(told)
+}
+
+/// What was said around a message.
+fn scroll(
+    kept: &Kept,
+    id: &str,
+    anchor: &Value,
+    given: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
+    let number = match anchor {
+        Value::Number(_) | Value::Bool(_) => Some(args::wide_or(Some(anchor), 0)),
+        Value::String(text) => pytext::strip(text).parse::<i128>().ok(),
+        _ => None,
+    };
+    let number = number.ok_or("scroll requires integer around_message_id")?;
+    let reach = args::wide_or(given.get("window"), 5).clamp(1, 20);
+    let reach = usize::try_from(reach).unwrap_or(1);
+    if kept
+        .current
+        .as_ref()
+        .is_some_and(|current| current.id == id)
+    {
+        return Err(
+            "scroll rejected: anchor lives in the current session lineage (already in your active context)"
+                .to_owned(),
+        );
+    }
+    let one = kept
+        .by_id(id)
+        .ok_or_else(|| format!("session_id not found: {id}"))?;
+    let nowhere = || format!("around_message_id {number} not in session_id {id}");
+    let place = usize::try_from(number.saturating_sub(1))
+        .ok()
+        .filter(|place| *place < one.said.len())
+        .ok_or_else(nowhere)?;
+    let window = around(&one.said, place, reach);
+    Ok(object(json!({
+        "success": true,
+        "mode": "scroll",
+        "session_id": id,
+        "around_message_id": place + 1,
+        "session_meta": about(one),
+        "window": reach,
+        "messages": one.told(window.clone(), Some(place)),
+        "messages_before": place - window.start,
+        "messages_after": window.end - place - 1,
+    })))
+}
