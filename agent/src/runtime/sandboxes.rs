@@ -6,7 +6,7 @@
 //! have to be copied. Nothing is made on disk otherwise.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
@@ -67,10 +67,11 @@ pub fn builder(
 /// # Errors
 /// Why none can, in words.
 fn layers(state_dir: &Path, prefer: Prefer) -> Result<Option<LayerStore>, String> {
+    let dir = state_dir.join(LAYERS);
     if prefer == Prefer::Memory && memory_holds_layers() {
+        clear(dir);
         return Ok(None);
     }
-    let dir = state_dir.join(LAYERS);
     let failed = |error: &dyn std::fmt::Display| {
         format!(
             "what commands change lies in memory and not in `{}`: {error}; it has less room there",
@@ -82,4 +83,18 @@ fn layers(state_dir: &Path, prefer: Prefer) -> Result<Option<LayerStore>, String
     LayerStore::open(opened.into())
         .map(Some)
         .map_err(|error| failed(&error))
+}
+
+/// Removes what a killed agent left on disk that had layers there, where none is needed
+/// there any more. Nobody waits for that.
+fn clear(dir: PathBuf) {
+    if !dir.is_dir() {
+        return;
+    }
+    // What is not removed now is at the next start.
+    let _begun = std::thread::Builder::new()
+        .name("hermitcrab-layers".to_owned())
+        .spawn(move || {
+            let _swept = File::open(&dir).and_then(|opened| LayerStore::open(opened.into()));
+        });
 }

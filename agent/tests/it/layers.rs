@@ -65,6 +65,22 @@ fn nothing_is_made_on_disk_where_nobody_wants_it_and_memory_will_do() {
 }
 
 #[test]
+fn what_a_killed_agent_left_on_disk_goes_where_layers_lie_in_memory_by_now() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    home.configure("[sandbox]\nlayers = \"disk\"\n");
+    assert_eq!(exec(&home, "echo x > made").code, Some(0));
+    let left = home.state("layers").join("left");
+    std::fs::create_dir_all(left.join("0/upper/d")).unwrap();
+    std::fs::write(left.join("0/upper/d/f"), "x").unwrap();
+    let closed = std::fs::Permissions::from_mode(0o000);
+    std::fs::set_permissions(left.join("0/upper/d"), closed).unwrap();
+    home.configure("[sandbox]\nlayers = \"memory\"\n");
+    assert_eq!(exec(&home, "sleep 0.5").code, Some(0));
+    crate::support::home::until(|| (!left.exists()).then_some(()));
+}
+
+#[test]
 fn what_finds_no_room_in_memory_is_told_where_there_is_more() {
     if !hermitcrab_sandbox::layers::memory_holds_layers() {
         println!("SKIPPED: this kernel holds no layers in memory");
@@ -103,6 +119,12 @@ fn who_finds_no_room_in_tmp_is_told_what_gives_it_more() {
     // Not every program says which file it wrote.
     let ran = exec(&home, "head -c 32M /dev/zero > /tmp/big");
     assert!(ran.err.contains("limits.tmp_max_mb"), "{ran:?}");
+    // Nothing else is, where what is changed lies on disk.
+    home.configure("[sandbox]\nlayers = \"disk\"\n[limits]\ntmp_max_mb = 16\n");
+    let ran = exec(&home, "head -c 32M /dev/zero > /tmp/big");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("limits.tmp_max_mb"), "{ran:?}");
+    assert!(!ran.err.contains("sandbox.layers"), "{ran:?}");
     // More memory is more room there, unless that is said otherwise.
     let large = "head -c 300M /dev/zero > /tmp/big";
     home.configure("[limits]\nmemory_max_mb = 1024\n");

@@ -32,7 +32,10 @@ pub(super) fn ran_short(finished: &Finished, said: &[&str]) -> Option<&'static s
         Ending::Exited(_) => match said.iter().find_map(|said| full(said)) {
             Some(Full::Tmp) => Some(SHORT_OF_TMP),
             Some(Full::Other) if !finished.confined.on_disk => Some(SHORT_OF_ROOM),
-            Some(Full::Other) | None => None,
+            // Not every program says which file it wrote. A disk that has no room left ends a
+            // command whose layer lies there.
+            Some(Full::Other) => Some(SHORT_OF_TMP),
+            None => None,
         },
         _ => None,
     }
