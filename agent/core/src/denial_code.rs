@@ -118,6 +118,9 @@ denial_codes! {
     ReadOnly = "read-only", "the file system is read-only", "mount it for writing or work in another directory, then run it again";
     /// The system does not let whoever runs the agent write there.
     NotWritable = "not-writable", "the system lets you write nothing there", "change who may write there or work in another directory, then run it again";
+    /// What the system does not let whoever runs the agent read, so that nobody can tell what
+    /// a change to it would be.
+    NotReadable = "not-readable", "the system does not let you look at it", "let yourself read it, or have its owner do so (`chmod u+rwX`), then run it again";
     /// The file system failed at a change that was allowed.
     DiskFailed = "disk-failed", "the file system failed", "see what the system's log says of that disk, then run it again";
     /// An effect of a kind that is never had for an agent, whatever is granted.

@@ -23,6 +23,7 @@ pub(crate) mod copied;
 pub(crate) mod copy;
 pub mod edits;
 mod grip;
+mod error;
 mod kept;
 mod layer;
 pub(crate) mod measure;
@@ -36,7 +37,6 @@ pub(crate) mod settled;
 pub(crate) mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -49,6 +49,7 @@ use rustix::time::Timespec;
 
 use self::clock::Since;
 use self::kept::Never;
+pub use self::error::ChangeSetError;
 pub use self::layer::Layer;
 pub(crate) use self::needs::xattr_digest;
 use self::node::{Node, Tree};
@@ -195,14 +196,6 @@ pub enum Whose {
     New,
     /// It was there.
     Old,
-}
-
-/// The layer could not be read.
-#[derive(Debug)]
-pub struct ChangeSetError {
-    operation: &'static str,
-    path: String,
-    source: io::Error,
 }
 
 impl ChangeSet {
@@ -548,31 +541,5 @@ impl ChangeSet {
     /// Lets everything vanish. Dropping does the same; this says it aloud.
     pub fn discard(self) {
         drop(self);
-    }
-}
-
-impl fmt::Display for ChangeSetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot {} `{}` of the command's view: {}; nothing was applied",
-            self.operation, self.path, self.source
-        )
-    }
-}
-
-impl From<io::Error> for ChangeSetError {
-    fn from(source: io::Error) -> Self {
-        Self {
-            operation: "hold",
-            path: String::from("."),
-            source,
-        }
-    }
-}
-
-impl std::error::Error for ChangeSetError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
     }
 }

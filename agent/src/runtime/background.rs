@@ -271,7 +271,7 @@ impl Hands<'_> {
                 }
             },
             SpawnError::ChangeSet(error) => {
-                let denial = Denial::new(DenialCode::EffectNotCovered, error);
+                let denial = error.denial();
                 self.finish(call, Outcome::Discarded(denial.code()))?;
                 Ok(Stop::refused(denial))
             }

@@ -277,7 +277,7 @@ impl Hands<'_> {
             }
             // It ran, but nobody can tell what it did: that cannot be allowed.
             Err(SpawnError::ChangeSet(error)) => {
-                let denial = Denial::new(DenialCode::EffectNotCovered, error);
+                let denial = error.denial();
                 self.finish(call, Outcome::Discarded(denial.code()))?;
                 return Ok(CommandRun {
                     ending: Ending::Killed,

@@ -58,14 +58,14 @@ impl ChangeSet {
             return Some(Denial::new(
                 DenialCode::EffectNotCovered,
                 format_args!(
-                    "{} could not be read for the command's copy and was shown empty, so what was made of it would replace what nobody saw",
+                    "{}: it could not be read for the command's copy and was shown empty, so what was made of it would replace what nobody saw",
                     change.path
                 ),
             ));
         }
         if is(&self.never.nobodys) {
             return Some(Denial::new(
-                DenialCode::EffectNotCovered,
+                DenialCode::NotReadable,
                 format_args!(
                     "{} had another name and belongs to a user or a group that commands have no id for, so it would become somebody else's",
                     change.path

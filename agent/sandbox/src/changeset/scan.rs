@@ -420,7 +420,15 @@ impl Scan {
         self.note_dir(upper_dir.as_fd(), new, path)?;
         let deeper = depth.saturating_add(1);
         if let Some((lower, old)) = old {
-            let lower_dir = opened(lower)?;
+            let lower_dir = match open_dir(lower, name) {
+                Err(error) if self.may_tell_by_its_list(&error) => {
+                    if self.is_as_copied(upper_dir.as_fd(), new, path)? {
+                        return Ok(());
+                    }
+                    return Err(failed("open", path, error));
+                }
+                opened => opened.map_err(|error| failed("open", path, error))?,
+            };
             self.compare_dirs(upper_dir.as_fd(), new, lower_dir.as_fd(), &old, path)?;
             return self.merged(upper_dir.as_fd(), Some(lower_dir.as_fd()), path, deeper);
         }

@@ -13,6 +13,7 @@ use hermitcrab_sandbox::changeset::{Layer, What};
 use hermitcrab_sandbox::layers::memory_holds_layers;
 use hermitcrab_sandbox::profile::{Mechanism, probe, probe_copying};
 use hermitcrab_sandbox::spawn::{Ending, Finished, Step};
+use support::arranged::{ORDINARY, Run, twice};
 use support::{Workspace, commit, on, run, spawner, text};
 
 fn names(finished: &Finished) -> Vec<String> {
@@ -322,4 +323,50 @@ fn what_is_used_is_told_and_a_copy_proves_as_much() {
         "{}",
         row(&copy)
     );
+}
+
+/// A directory its user has closed is in the copy of an ordinary user's command, as a
+/// sandbox's first process may open it; outside nobody may.
+#[test]
+fn what_its_user_has_closed_hinders_no_other_change_and_is_named_where_it_was_changed() {
+    let name = "copied_views::what_its_user_has_closed_hinders_no_other_change_and_is_named_where_it_was_changed";
+    let Some(Run::Inner) = twice(name, &ORDINARY, "true", "") else {
+        return;
+    };
+    let workspace = Workspace::new();
+    for name in ["closed/f", "closed/d/g"] {
+        workspace.file(name, "in\n");
+    }
+    let shut = |name: &str| {
+        let path = workspace.path().join(name);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    };
+    shut("closed/d");
+    shut("closed");
+    on(Layer::Copy, || {
+        let finished = workspace.run("echo x > beside");
+        assert_eq!(names(&finished), ["beside"]);
+        let done = commit(&finished, &workspace);
+        assert!(done.failure.is_none(), "{:?}", done.failure);
+        for script in [
+            "mv closed other; mkdir closed",
+            "mv closed other",
+            "chmod 755 closed",
+            "chmod 755 closed; echo x > closed/f; chmod 0 closed",
+            "chmod 755 closed; rm closed/f; chmod 0 closed",
+            "chmod 755 closed; touch closed/new; chmod 0 closed",
+            "chmod 755 closed closed/d; echo x > closed/d/g; chmod 0 closed/d closed",
+        ] {
+            let error = run(&workspace.command(script)).unwrap_err();
+            let SpawnError::ChangeSet(error) = error else {
+                panic!("{script}: {error}");
+            };
+            let denial = error.denial();
+            assert_eq!(denial.code(), DenialCode::NotReadable, "{script}");
+            assert!(denial.to_string().contains("`closed, which"), "{denial}");
+        }
+    });
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(workspace.path().join("closed"), open.clone()).unwrap();
+    std::fs::set_permissions(workspace.path().join("closed/d"), open).unwrap();
 }

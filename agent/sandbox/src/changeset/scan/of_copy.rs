@@ -5,17 +5,17 @@
 //! where the command changed the same name, it was overtaken.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
-use super::{Scan, dir_node, failed};
+use super::{Scan, child_of, dir_node, failed, stat_name};
 use crate::changeset::clock::Since;
 use crate::changeset::copied::{Copied, Seen};
-use crate::changeset::node::{ACCESS_LISTS, Xattrs, kind_of, mode_of};
-use crate::changeset::{Change, ChangeSetError, What, Whose};
-use crate::dircap::Kind;
+use crate::changeset::node::{ACCESS_LISTS, Xattrs, kind_of, mode_of, open_dir, too_deep};
+use crate::changeset::{Change, ChangeSetError, What, Whose, layer, xattr_digest};
+use crate::dircap::{DEPTH_MAX, Kind, list_dir};
 
 /// The list beside a copy, which must have been made for this command.
 pub(super) fn list(
@@ -61,6 +61,76 @@ impl Scan {
         }
         seen.is_untouched(upper, name, new)
             .map_err(|error| failed("read", path, error))
+    }
+
+    /// Whether a directory outside cannot be opened that a copy could be made of: a sandbox's
+    /// first process may look into what its user has closed, and the agent may not.
+    pub(super) fn may_tell_by_its_list(&self, error: &io::Error) -> bool {
+        self.copied.is_some() && error.kind() == io::ErrorKind::PermissionDenied
+    }
+
+    /// Whether a directory of a copy is as it was copied, and so is all that is in it.
+    pub(super) fn is_as_copied(
+        &self,
+        dir: BorrowedFd<'_>,
+        new: &Stat,
+        path: &RelPath,
+    ) -> Result<bool, ChangeSetError> {
+        let Some(found) = self.names_as_copied(dir, new, path, 0)? else {
+            return Ok(false);
+        };
+        let listed = self.copied.iter().flat_map(|copied| {
+            let from_here = copied.names.range(path.clone()..).map(|(name, _)| name);
+            from_here.take_while(|name| name.as_bytes().starts_with(path.as_bytes()))
+        });
+        Ok(listed.filter(|name| name.starts_with(path)).count() == found)
+    }
+
+    /// How many names it has with its own, if each is as it was copied.
+    fn names_as_copied(
+        &self,
+        dir: BorrowedFd<'_>,
+        new: &Stat,
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<Option<usize>, ChangeSetError> {
+        if depth > DEPTH_MAX {
+            return Err(failed("descend into", path, too_deep()));
+        }
+        let as_it_was = |seen: &Seen| seen.is_the_one(new) && seen.mode == new.st_mode;
+        let Some(seen) = self.seen(path).filter(|seen| as_it_was(seen)) else {
+            return Ok(None);
+        };
+        let node = dir_node(dir, mode_of(new), path)?;
+        if xattr_digest(&node.xattrs) != seen.attributes {
+            return Ok(None);
+        }
+        let mut names = 1_usize;
+        for entry in list_dir(dir).map_err(|error| failed("list", path, error))? {
+            let child = child_of(path, &entry.name)?;
+            let Some(stat) = stat_name(dir, &entry.name, &child)? else {
+                return Ok(None);
+            };
+            if self.while_it_runs.is_none() {
+                layer::unlock(dir, &entry.name, &stat)
+                    .map_err(|error| failed("unlock", &child, error))?;
+            }
+            let found = match kind_of(&stat) {
+                Kind::Dir => {
+                    let below = open_dir(dir, &entry.name)
+                        .map_err(|error| failed("open", &child, error))?;
+                    self.names_as_copied(below.as_fd(), &stat, &child, depth.saturating_add(1))?
+                }
+                Kind::File | Kind::Symlink | Kind::Special => self
+                    .is_untouched(dir, &entry.name, &child, &stat)?
+                    .then_some(1),
+            };
+            match found {
+                Some(found) => names = names.saturating_add(found),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(names))
     }
 
     /// Notes a change of a file that stands for what could not be copied, wherever it
