@@ -88,7 +88,7 @@ pub use self::{
     call::{Tools, unreadable},
     ceilings::{Caches, Ceilings},
     command::{
-        Author, CommandRequest, CommandRun, Lacking, Reasons, TypedCommand, TypedReport,
+        Author, CommandRequest, CommandRun, Lacking, LeftOut, Reasons, TypedCommand, TypedReport,
         checked_text,
     },
     converse::Inquiry,

@@ -2,8 +2,10 @@
 //! one key, and how far ledger and store were known to reach is kept beside them.
 //!
 //! The ledger ([`audit`](crate::audit)) and the store ([`store`](crate::store)) are built
-//! on it; it knows the form of neither.
+//! on it; it knows the form of neither. What
+//! commands made of files that others changed meanwhile is kept beside them.
 
 pub mod anchor;
+pub mod conflicts;
 pub mod key;
 pub mod own_file;

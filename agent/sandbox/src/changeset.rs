@@ -17,13 +17,14 @@
 //! nor is when something was read. Owners are not the command's to give.
 
 mod access;
+pub mod apart;
 mod carried;
 pub(crate) mod clock;
 pub(crate) mod copied;
 pub(crate) mod copy;
 pub mod edits;
-mod grip;
 mod error;
+mod grip;
 mod kept;
 mod layer;
 pub(crate) mod measure;
@@ -48,8 +49,8 @@ use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
 use self::clock::Since;
-use self::kept::Never;
 pub use self::error::ChangeSetError;
+use self::kept::Never;
 pub use self::layer::Layer;
 pub(crate) use self::needs::xattr_digest;
 use self::node::{Node, Tree};
@@ -468,16 +469,25 @@ impl ChangeSet {
     }
 
     /// Takes changes out, by their names; whether they are out. Nothing is where one is
-    /// among them that no set may hold, as only the first of its kind is known.
+    /// among them that no set may hold: that is told.
     pub fn leave_out(&mut self, is_left: impl Fn(&RelPath) -> bool) -> bool {
         if self.never.names().any(&is_left) {
             return false;
         }
-        self.changes.retain(|change| !is_left(&change.path));
-        self.before.retain(|path, _| !is_left(path));
-        self.after.retain(|path, _| !is_left(path));
-        self.renames = renames::find(&self.before, &self.after);
+        self.take_out(is_left);
         true
+    }
+
+    /// Takes changes out, whatever they are, and hands them over.
+    fn take_out(&mut self, is_out: impl Fn(&RelPath) -> bool) -> Vec<Change> {
+        let changes = std::mem::take(&mut self.changes).into_iter();
+        let (out, stays) = changes.partition(|change| is_out(&change.path));
+        self.changes = stays;
+        self.before.retain(|path, _| !is_out(path));
+        self.after.retain(|path, _| !is_out(path));
+        self.never.forget(is_out);
+        self.renames = renames::find(&self.before, &self.after);
+        out
     }
 
     /// How the view was made.

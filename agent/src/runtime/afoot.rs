@@ -13,6 +13,7 @@
 //! (`so_far`). It must never bring a command what a rule keeps from it.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -53,6 +54,17 @@ struct List {
     /// Names that were changed since the last time what others changed was brought, in
     /// order.
     touched: Vec<(DirId, RelPath)>,
+    /// Who changed a name last, and what a file there was to hold then.
+    authors: BTreeMap<(DirId, RelPath), (CallId, Digest)>,
+}
+
+/// A name that a permit changes.
+#[derive(Clone, Debug)]
+pub(super) struct Touch {
+    dir: DirId,
+    below: RelPath,
+    by: CallId,
+    holds: Digest,
 }
 
 /// One of them.
@@ -173,29 +185,51 @@ impl Afoot {
     }
 
     /// What these permits change, if anybody is to be told of it.
-    pub(super) fn touches(&self, permits: &[Permit<'_>]) -> Vec<(DirId, RelPath)> {
+    pub(super) fn touches(&self, permits: &[Permit<'_>]) -> Vec<Touch> {
         if self.list().steps.is_empty() {
             return Vec::new();
         }
-        let changed = permits.iter().map(Permit::action).filter(|action| {
+        let changed = permits.iter().filter(|permit| {
             matches!(
-                action.verb(),
+                permit.verb(),
                 Verb::FsCreate | Verb::FsModify | Verb::FsDelete
             )
         });
         changed
-            .filter_map(|action| match action.object() {
-                Object::Dir { dir, below, .. } => Some((*dir, below.clone())),
+            .filter_map(|permit| match permit.object() {
+                Object::Dir { dir, below, .. } => Some(Touch {
+                    dir: *dir,
+                    below: below.clone(),
+                    by: permit.call(),
+                    holds: permit.digest(),
+                }),
                 _ => None,
             })
             .collect()
     }
 
     /// Notes names that were changed.
-    pub(super) fn touched(&self, names: Vec<(DirId, RelPath)>) {
+    pub(super) fn touched(&self, touches: Vec<Touch>) {
         let mut list = self.list();
-        let room = TOUCHED_MAX.saturating_sub(list.touched.len());
-        list.touched.extend(names.into_iter().take(room));
+        for touch in touches {
+            let name = (touch.dir, touch.below);
+            if list.touched.len() < TOUCHED_MAX {
+                list.touched.push(name.clone());
+            }
+            if list.authors.len() >= TOUCHED_MAX {
+                // Whose change it was is told where it is known.
+                list.authors.clear();
+            }
+            list.authors.insert(name, (touch.by, touch.holds));
+        }
+    }
+
+    /// The call that changed a name last, of those beside which something ran, if what a
+    /// file holds there is what that call put there.
+    pub(super) fn author(&self, dir: DirId, below: &RelPath, holds: Digest) -> Option<CallId> {
+        let list = self.list();
+        let (call, put) = list.authors.get(&(dir, below.clone()))?;
+        (*put == holds).then_some(*call)
     }
 
     /// Brings what was changed to all that see it and run.

@@ -392,6 +392,12 @@ impl Runtime {
         Ok(())
     }
 
+    /// The background command of a call, by its name and as it was given.
+    pub(super) fn background_command(&self, call: CallId) -> Option<(&str, &str)> {
+        let job = self.jobs.0.iter().find(|job| job.call == call)?;
+        Some((&job.id, &job.command))
+    }
+
     /// Whether any background command is still running.
     #[must_use]
     pub fn has_running_jobs(&self) -> bool {

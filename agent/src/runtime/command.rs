@@ -23,6 +23,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Running, SpawnError, Stream};
 
 mod anew;
+mod apart;
 mod attended;
 mod besides;
 mod check;
@@ -40,6 +41,7 @@ mod settle;
 mod shell;
 mod typed;
 
+pub use self::apart::LeftOut;
 pub use self::check::checked_text;
 use self::feed::Feeder;
 use self::letters::Letters;

@@ -220,7 +220,7 @@ impl Hands<'_> {
         let call = step.call;
         let event = Event::EffectsSoFar { call, actions };
         match self.carry_over(event, &step.about, &sets) {
-            Ok(refused) => Some(refused.map(|(denial, _)| denial.to_string())),
+            Ok(refused) => Some(refused.map(|refused| refused.denial.to_string())),
             Err(stop) => Some(Some(stop.words())),
         }
     }

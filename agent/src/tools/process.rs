@@ -2,11 +2,11 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use hermitcrab_core::outcome::Denial;
+use hermitcrab_core::outcome::DenialCode;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    runtime::{Fate, Hands, JobView, Notice, Stop, ToolResult},
+    runtime::{Fate, Hands, JobEnd, JobView, Notice, Stop, ToolResult},
     text::{
         ansi,
         args::{self, Declared},
@@ -162,9 +162,9 @@ fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
         for (key, why) in end.reasons.keyed() {
             result.insert(key.into(), why.into());
         }
-        if let Some(denial) = &end.discarded {
-            result.insert("changes".into(), thrown_away(denial).into());
-            fate = Fate::RanDiscarded(denial.code());
+        if let Some((code, told)) = not_kept(end) {
+            result.insert("changes".into(), told.into());
+            fate = Fate::RanDiscarded(code);
         }
     }
     ToolResult {
@@ -173,12 +173,42 @@ fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
     }
 }
 
-fn thrown_away(denial: &Denial) -> String {
-    let code = denial.code();
-    format!(
-        "discarded ({code}): {denial}. What was kept while it ran stays. Next step: {}.",
-        code.next_step()
-    )
+/// What of its changes does not stand, and by which code.
+fn not_kept(end: &JobEnd) -> Option<(DenialCode, String)> {
+    let overtaken = DenialCode::ChangedSinceShown;
+    let (code, told) = match (&end.discarded, &end.left_out) {
+        (None, None) => return None,
+        (Some(denial), None) => {
+            let code = denial.code();
+            (
+                code,
+                format!("discarded ({code}): {denial}. What was kept while it ran stays"),
+            )
+        }
+        (None, Some(left_out)) if left_out.is_all() => (
+            overtaken,
+            format!("discarded ({overtaken}): {left_out} What was kept while it ran stays"),
+        ),
+        (None, Some(left_out)) => (
+            overtaken,
+            format!("kept, but for this ({overtaken}): {left_out} All else stands"),
+        ),
+        (Some(denial), Some(left_out)) => {
+            let code = denial.code();
+            let told = format!(
+                "discarded ({code}): {denial}. Left out before that was asked for ({overtaken}): {left_out} What was \
+                 kept while it ran stays"
+            );
+            (code, told)
+        }
+    };
+    let next_step = match end.left_out {
+        Some(_) if end.discarded.is_none() => {
+            "look at what is there now, and bring in what is wanted of the command's version"
+        }
+        _ => code.next_step(),
+    };
+    Some((code, format!("{told}. Next step: {next_step}.")))
 }
 
 fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
@@ -376,10 +406,7 @@ pub fn ending(job: &JobView) -> String {
             .reasons
             .keyed()
             .map(|(key, why)| (key, why.into_owned()));
-        let changes = end
-            .discarded
-            .iter()
-            .map(|why| ("changes", thrown_away(why)));
+        let changes = not_kept(end).map(|(_, told)| ("changes", told));
         for (key, why) in reasons.chain(changes) {
             // Writing to a string cannot fail.
             let _ = write!(besides, "\n{key}: {why}");

@@ -14,6 +14,7 @@ mod acp_reach;
 mod acp_shown;
 mod afoot;
 mod afoot_builds;
+mod afoot_conflicts;
 mod afoot_ended;
 mod afoot_killed;
 mod afoot_waits;

@@ -3,6 +3,8 @@
 //! A set that holds one is not applied at all: half of what a command did is
 //! not what anybody approved.
 
+use std::collections::BTreeSet;
+
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 
@@ -12,17 +14,17 @@ use super::{Change, ChangeSet, What};
 /// Set-user-id and set-group-id.
 const SET_ID: u32 = 0o6000;
 
-/// Names of a change set that are never changed as it would, each the first of its kind.
+/// Names of a change set that are never changed as it would.
 #[derive(Debug, Default)]
 pub(super) struct Never {
     /// Somebody else changed the file while the command ran.
-    pub overtaken: Option<RelPath>,
+    pub overtaken: BTreeSet<RelPath>,
     /// It could not be copied and was shown to the command empty.
-    pub unseen: Option<RelPath>,
+    pub unseen: BTreeSet<RelPath>,
     /// It has another name and belongs to somebody no command has an id for.
-    pub nobodys: Option<RelPath>,
+    pub nobodys: BTreeSet<RelPath>,
     /// Another file system is mounted there, of which a command sees nothing.
-    pub mounted: Option<RelPath>,
+    pub mounted: BTreeSet<RelPath>,
 }
 
 impl Never {
@@ -30,6 +32,18 @@ impl Never {
         [&self.overtaken, &self.unseen, &self.nobodys, &self.mounted]
             .into_iter()
             .flatten()
+    }
+
+    /// Forgets names that are no changes any more.
+    pub(super) fn forget(&mut self, is_out: impl Fn(&RelPath) -> bool) {
+        for names in [
+            &mut self.overtaken,
+            &mut self.unseen,
+            &mut self.nobodys,
+            &mut self.mounted,
+        ] {
+            names.retain(|path| !is_out(path));
+        }
     }
 }
 
@@ -46,8 +60,16 @@ impl ChangeSet {
             .find_map(|change| self.refusal(change).map(|denial| (change, denial)))
     }
 
+    /// All of them, by their names.
+    pub(crate) fn all_never_kept(&self) -> impl Iterator<Item = &RelPath> {
+        let changes = self.changes.iter();
+        changes
+            .filter(|change| self.refusal(change).is_some())
+            .map(|change| &change.path)
+    }
+
     fn refusal(&self, change: &Change) -> Option<Denial> {
-        let is = |never: &Option<RelPath>| never.as_ref() == Some(&change.path);
+        let is = |never: &BTreeSet<RelPath>| never.contains(&change.path);
         if is(&self.never.mounted) {
             return Some(Denial::new(DenialCode::MountCrossing, &change.path));
         }
@@ -56,7 +78,7 @@ impl ChangeSet {
         }
         if is(&self.never.unseen) {
             return Some(Denial::new(
-                DenialCode::EffectNotCovered,
+                DenialCode::NotReadable,
                 format_args!(
                     "{}: it could not be read for the command's copy and was shown empty, so what was made of it would replace what nobody saw",
                     change.path
@@ -65,7 +87,7 @@ impl ChangeSet {
         }
         if is(&self.never.nobodys) {
             return Some(Denial::new(
-                DenialCode::NotReadable,
+                DenialCode::EffectNotCovered,
                 format_args!(
                     "{} had another name and belongs to a user or a group that commands have no id for, so it would become somebody else's",
                     change.path

@@ -18,11 +18,11 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
 pub(crate) use self::look::now;
-pub(super) use self::look::read_below;
 use self::look::{
     child_of, dir_node, failed, is_retimed, is_settings_of_git, modified, node_of, read_link,
     stat_name,
 };
+pub(super) use self::look::{open_below, read_below};
 pub(crate) use self::moment::Moment;
 pub(crate) use self::overwritten::Overwritten;
 pub use self::portion::Portion;

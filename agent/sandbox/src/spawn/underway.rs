@@ -17,6 +17,7 @@ mod outside;
 mod restless;
 mod undone;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::path::RelPath;
 
+use crate::changeset::apart::Deleted;
 use crate::changeset::clock::Since;
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
@@ -296,10 +298,7 @@ impl SoFar<'_> {
                 .sets
                 .iter()
                 .enumerate()
-                .filter_map(|(view, set)| {
-                    let (change, _) = set.never_kept()?;
-                    Some((view, change.path.clone()))
-                })
+                .flat_map(|(view, set)| set.all_never_kept().map(move |path| (view, path.clone())))
                 .collect();
             if never.is_empty() {
                 return Some(());
@@ -310,12 +309,15 @@ impl SoFar<'_> {
     }
 
     fn leave(&mut self, changes: Vec<(usize, RelPath)>) {
+        let of = |set| (Deleted::of(set), names_that_came(set));
+        let facts: Vec<_> = self.sets.iter().map(of).collect();
         for (view, path) in changes {
-            if let (Some(meanwhile), Some(set)) =
-                (self.meanwhile.get_mut(view), self.sets.get(view))
+            if let (Some(meanwhile), Some((deleted, came))) =
+                (self.meanwhile.get_mut(view), facts.get(view))
             {
-                self.waits |= !is_deletion(set, &path);
-                meanwhile.left.insert(outermost(set, path));
+                // Where a name is only gone, nothing has come in its place.
+                self.waits |= came.contains(&path);
+                meanwhile.left.insert(deleted.outermost(path));
             }
         }
     }
@@ -340,21 +342,9 @@ impl SoFar<'_> {
     }
 }
 
-/// What goes with a change: a directory that is gone has gone with everything in it.
-fn outermost(set: &ChangeSet, mut path: RelPath) -> RelPath {
-    while let Some(above) = path.parent().filter(|above| is_deleted(set, above)) {
-        path = above;
-    }
-    path
-}
-
-fn is_deleted(set: &ChangeSet, path: &RelPath) -> bool {
-    let mut changes = set.changes().iter();
-    changes.any(|change| change.path == *path && change.what.verb() == Verb::FsDelete)
-}
-
-/// Whether a name is gone, and nothing has come in its place.
-fn is_deletion(set: &ChangeSet, path: &RelPath) -> bool {
-    let mut changes = set.changes().iter();
-    changes.all(|change| change.path != *path || change.what.verb() == Verb::FsDelete)
+/// The names something has come to, or has been changed under.
+fn names_that_came(set: &ChangeSet) -> BTreeSet<&RelPath> {
+    let changes = set.changes().iter();
+    let came = changes.filter(|change| change.what.verb() != Verb::FsDelete);
+    came.map(|change| &change.path).collect()
 }

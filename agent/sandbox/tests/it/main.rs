@@ -1,5 +1,6 @@
 //! What the sandbox and the directory capability do: one test binary, one file for each subject.
 
+mod apart;
 mod changes_in_full;
 mod changeset;
 mod clauses;

@@ -12,7 +12,7 @@ use hermitcrab_sandbox::spawn::{Ending, Finished, SpawnError};
 
 use super::{
     super::{
-        command::{Reasons, Whose, behind_links, summary},
+        command::{LeftOut, Reasons, Whose, behind_links, summary},
         hands::Hands,
         seen::Seen,
         turn::Stop,
@@ -31,6 +31,8 @@ pub struct JobEnd {
     pub killed: bool,
     /// Why what it did was thrown away, if it was.
     pub discarded: Option<Denial>,
+    /// What of it was left out, as others changed it, too.
+    pub left_out: Option<LeftOut>,
     /// Why it may have failed, where that can be told.
     pub reasons: Reasons,
 }
@@ -47,6 +49,7 @@ impl JobEnd {
             status: Some(status),
             killed,
             discarded,
+            left_out: None,
             reasons: Reasons::default(),
         }
     }
@@ -181,18 +184,22 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
-        let settled = self.settle(call, &ran.command, &ran.seen, finished);
+        let settled = self.settle_apart(call, &ran.command, &ran.seen, finished);
+        let overtaken = DenialCode::ChangedSinceShown;
         let outcome = match &settled {
-            Ok(None) if killed => Outcome::Stopped,
-            Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
-            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
+            Ok((None, Some(left_out))) if left_out.is_all() => Outcome::Discarded(overtaken),
+            Ok((None, _)) if killed => Outcome::Stopped,
+            Ok((None, _)) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
+            Ok((Some(denial), _)) => Outcome::Discarded(denial.code()),
             Err(_) => Outcome::Failed,
         };
         self.finish(call, outcome)?;
+        let (discarded, left_out) = settled?;
         Ok(JobEnd {
             status,
             killed,
-            discarded: settled?.map(|(denial, _)| denial),
+            discarded,
+            left_out,
             reasons: self.reasons(ran.whose, finished, &ran.seen, [&ran.said, ""]),
         })
     }

@@ -42,7 +42,7 @@ impl Hands<'_> {
         }
         let asking = Inquiry {
             question: format!(
-                "Somebody else changed a file while this command was at it ({denial}). Nothing it did was kept: {}",
+                "A file that this command changes was changed while it was at it ({denial}). Nothing it did was kept: {}",
                 about.escape_debug()
             ),
             choices: Some(vec![AGAIN.to_owned(), LEAVE.to_owned()]),

@@ -19,6 +19,29 @@ use super::super::{
     hands::Hands, result::ChangeSummary, seen::Seen, shown, turn::Stop, unkept, words,
 };
 
+/// Why changes do not stand.
+pub(in crate::runtime) struct Unsettled {
+    pub(in crate::runtime) denial: Denial,
+    /// Whether the user was asked.
+    pub(in crate::runtime) asked: bool,
+    /// At which name that was noticed as they were carried over, by the place of its view.
+    pub(in crate::runtime) at: Option<(usize, RelPath)>,
+}
+
+impl Unsettled {
+    fn unasked(denial: Denial) -> Self {
+        Self {
+            denial,
+            asked: false,
+            at: None,
+        }
+    }
+
+    fn told(self) -> (Denial, bool) {
+        (self.denial, self.asked)
+    }
+}
+
 impl Hands<'_> {
     /// Commits what is held or granted now, without what is only there besides; says why
     /// not otherwise.
@@ -29,9 +52,21 @@ impl Hands<'_> {
         seen: &[Seen],
         finished: &mut Finished,
     ) -> Result<Option<(Denial, bool)>, Stop> {
+        let settled = self.settle_or_where(call, command, seen, finished)?;
+        Ok(settled.map(Unsettled::told))
+    }
+
+    /// The same, and where it was noticed that it cannot be.
+    pub(in crate::runtime) fn settle_or_where(
+        &mut self,
+        call: CallId,
+        command: &str,
+        seen: &[Seen],
+        finished: &mut Finished,
+    ) -> Result<Option<Unsettled>, Stop> {
         // What it did until it was stopped may not stand.
         if let Some(denial) = self.stopped(call) {
-            return Ok(Some((denial, false)));
+            return Ok(Some(Unsettled::unasked(denial)));
         }
         self.leave_out_besides(call, seen, finished)?;
         let sets: Vec<(&Seen, &ChangeSet)> = seen
@@ -53,12 +88,24 @@ impl Hands<'_> {
             actions.extend(behind_links(seen, set)?);
         }
         // Nothing to ask about: no answer could make it stand.
-        if let Some((_, denial)) = sets.iter().find_map(|(_, set)| set.never_kept()) {
-            return Ok(Some((denial, false)));
+        let never = sets.iter().find_map(|(seen, set)| {
+            let (change, denial) = set.never_kept()?;
+            Some((*seen, *set, &change.path, denial))
+        });
+        if let Some((seen, set, path, denial)) = never {
+            let denial = match set.held_outside(path) {
+                Some(held) if denial.code() == DenialCode::ChangedSinceShown => {
+                    let who = self.who_left(call, seen, path, held);
+                    who.map(|who| denial.clone().said_as(format_args!("{path}, by {who}")))
+                        .unwrap_or(denial)
+                }
+                _ => denial,
+            };
+            return Ok(Some(Unsettled::unasked(denial)));
         }
         let is_moved = |path: &RelPath| sets.iter().any(|(_, set)| set.is_moved(path));
         if let Err(denial) = self.runtime.ceilings.check(&actions, is_moved) {
-            return Ok(Some((denial, false)));
+            return Ok(Some(Unsettled::unasked(denial)));
         }
         self.carry_over(Event::Effects { call, actions }, command, &sets)
     }
@@ -70,7 +117,8 @@ impl Hands<'_> {
         event: Event,
         command: &str,
         sets: &[(&Seen, &ChangeSet)],
-    ) -> Result<Option<(Denial, bool)>, Stop> {
+    ) -> Result<Option<Unsettled>, Stop> {
+        let mut at = None;
         let listed: Vec<(String, &ChangeSet)> = sets
             .iter()
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
@@ -104,6 +152,7 @@ impl Hands<'_> {
                 match journal.commit(parts, command).failure {
                     None => Ok(()),
                     Some(failure) if failure.stuck.is_empty() => {
+                        at = failure.part.map(|part| (part, failure.path.clone()));
                         Err(unkept::stop(&failure, &state_dir, |part| {
                             sets.get(part).map(|(seen, _)| &*seen.at)
                         }))
@@ -118,12 +167,18 @@ impl Hands<'_> {
         );
         match begun {
             Ok((_, Ok(()))) => Ok(None),
-            Ok((_, Err(Stop::Refused { denial, asked }))) => Ok(Some((denial, asked))),
+            Ok((_, Err(Stop::Refused { denial, asked }))) => {
+                Ok(Some(Unsettled { denial, asked, at }))
+            }
             Ok((_, Err(stop))) => Err(Stop::Broken(format!(
                 "the changes of the command could not be kept: {}",
                 stop.words()
             ))),
-            Err(Stop::Refused { denial, asked }) => Ok(Some((denial, asked))),
+            Err(Stop::Refused { denial, asked }) => Ok(Some(Unsettled {
+                denial,
+                asked,
+                at: None,
+            })),
             Err(stop) => Err(stop),
         }
     }

@@ -46,15 +46,22 @@ impl Clock for ManualClock {
     }
 }
 
+type Meanwhile = Rc<RefCell<Option<Box<dyn FnOnce()>>>>;
+
 /// A user who says these words, then `deny`; keeps what was shown.
 #[derive(Clone, Default)]
 pub struct ScriptedUser {
     pub words: Rc<RefCell<VecDeque<&'static str>>>,
     pub shown: Rc<RefCell<Vec<String>>>,
+    /// What happens while the first question is open.
+    pub meanwhile: Meanwhile,
 }
 
 impl UserPort for ScriptedUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        if let Some(happens) = self.meanwhile.borrow_mut().take() {
+            happens();
+        }
         self.shown.borrow_mut().push(prompt.shown.to_owned());
         Reply::parse(self.words.borrow_mut().pop_front().unwrap_or("deny"))
     }

@@ -30,7 +30,7 @@ impl Scan {
         let is_another =
             now.is_some_and(|now| Left::of(&now) != Left::of(old) && self.is_late(&now, path));
         if is_others || is_another {
-            self.never.overtaken.get_or_insert_with(|| path.clone());
+            self.never.overtaken.insert(path.clone());
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Scan {
         self.note_age((lower, name), path, (&old, &node))?;
         let is_mounted = is_mounted(lower, name).map_err(|errno| failed("open", path, errno))?;
         if is_mounted {
-            self.never.mounted.get_or_insert_with(|| path.clone());
+            self.never.mounted.insert(path.clone());
         }
         let what = match &node.holds {
             Holds::Content(_) | Holds::Itself { .. } => What::DeletedFile {
@@ -180,7 +180,7 @@ mod tests {
             );
             let found = found.unwrap();
             assert_eq!(found.changes.len(), 2);
-            found.never.overtaken.map(|path| path.to_string())
+            found.never.overtaken.first().map(RelPath::to_string)
         };
         // That it was set back by nothing since the command began, and by an hour.
         for set_back in [0, hour] {

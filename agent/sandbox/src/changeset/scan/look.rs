@@ -1,7 +1,8 @@
 //! One look at one name, with what to say where it fails.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Mode, Stat};
@@ -107,13 +108,25 @@ pub(in crate::changeset) fn read_below(
     path: &RelPath,
     bytes_max: usize,
 ) -> io::Result<Vec<u8>> {
+    let (dir, name) = dir_below(dir, path)?;
+    crate::dircap::read_plain(&dir, name, bytes_max)
+}
+
+/// The same file, opened.
+pub(in crate::changeset) fn open_below(dir: BorrowedFd<'_>, path: &RelPath) -> io::Result<File> {
+    let (dir, name) = dir_below(dir, path)?;
+    crate::dircap::open_plain(&dir, name).map(File::from)
+}
+
+/// The directory a name lies in, through no link, and the last of its components.
+fn dir_below<'p>(dir: BorrowedFd<'_>, path: &'p RelPath) -> io::Result<(OwnedFd, &'p [u8])> {
     let mut names: Vec<&[u8]> = path.components().collect();
     let name = names.pop().ok_or(io::ErrorKind::IsADirectory)?;
     let mut here = dir.try_clone_to_owned()?;
     for name in names {
         here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
     }
-    crate::dircap::read_plain(&here, name, bytes_max)
+    Ok((here, name))
 }
 
 /// Whether it says that something is not there any more, is something else or too long by

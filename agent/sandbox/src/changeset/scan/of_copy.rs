@@ -137,11 +137,11 @@ impl Scan {
     /// is now; and what came from another name, as nothing of a command's own is nobody's.
     pub(super) fn note_whose(&mut self, new: &Stat, path: &RelPath, was_copied: bool) {
         if self.stand_ins.contains(&new.st_ino) {
-            self.never.unseen.get_or_insert_with(|| path.clone());
+            self.never.unseen.insert(path.clone());
         }
         let owners = self.owners.as_ref().filter(|_| self.copied.is_some());
         if !was_copied && owners.is_some_and(|owners| owners.is_nobodys(new)) {
-            self.never.nobodys.get_or_insert_with(|| path.clone());
+            self.never.nobodys.insert(path.clone());
         }
     }
 
@@ -149,7 +149,7 @@ impl Scan {
     /// another name, saw nothing of what is in it.
     pub(super) fn note_emptied(&mut self, path: &RelPath, is_empty: bool) {
         if !is_empty && self.seen(path).is_some_and(|seen| seen.closed) {
-            self.never.unseen.get_or_insert_with(|| path.clone());
+            self.never.unseen.insert(path.clone());
         }
     }
 
