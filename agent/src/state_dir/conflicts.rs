@@ -28,7 +28,7 @@ pub struct Aside {
     pub at: PathBuf,
     /// How many files.
     pub files: usize,
-    /// How many others: they are too long, too many, or no files.
+    /// How many others: they are too long, too many, or no files, or the disk has no room.
     pub missed: usize,
 }
 

@@ -96,14 +96,17 @@ impl fmt::Display for LeftOut {
                 write!(f, ". What it made of that is in `{}`", at.display())?;
                 match missed {
                     0 => {}
-                    more => write!(f, " ({more} too long or no files are not)")?,
+                    more => write!(
+                        f,
+                        " ({more} others could not be kept: too long, too many, no files, or no room)"
+                    )?,
                 }
             }
             Ok(Aside { missed: 0, .. }) => {}
             Ok(Aside { missed, .. }) => {
                 write!(
                     f,
-                    ". What it made of {missed} names was no file that could be kept"
+                    ". What it made of {missed} names could not be kept: too long, no files, or no room"
                 )?;
             }
             Err(why) => write!(f, ". What it made of that could not be kept: {why}")?,
