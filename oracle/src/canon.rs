@@ -11,6 +11,7 @@ mod conversations;
 mod forks;
 mod index;
 mod listed;
+mod message_ids;
 mod parsers;
 mod servers;
 mod siblings;
@@ -23,6 +24,7 @@ use serde_json::Value;
 pub use self::asked::{without_own_marks, without_own_words};
 pub use self::conversations::{CONVERSATION, without_own};
 pub use self::index::told;
+pub use self::message_ids::MESSAGES_MAX;
 pub use self::siblings::Siblings;
 
 /// One rule, for the documents and the report.
@@ -35,7 +37,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 24] = [
+pub const RULES: [Rule; 25] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -127,6 +129,10 @@ pub const RULES: [Rule; 24] = [
     Rule {
         name: "git-index",
         doc: "the index of a git repository says when and where on the disk each file was last seen, and git writes it again when it only looks; that it is there is compared, its bytes and that it was written again are not; what it says is compared by asking git, and who may change it is judged as ever",
+    },
+    Rule {
+        name: "message-ids",
+        doc: "Hermes numbers the messages of all conversations together, the agent those of each; in results of `session_search` a message is compared by its number within its conversation, which Hermes' numbers are entered to say",
     },
     Rule {
         name: "job-output",

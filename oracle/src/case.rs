@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use bisim_world::protocol::Conversation;
 use bisim_world::protocol::Flip;
 use bisim_world::protocol::Serves;
 use bisim_world::protocol::{
@@ -171,6 +172,9 @@ pub struct WorldPatch {
     /// A server of tools on the world's loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serves: Option<Serves>,
+    /// Conversations that were had before; the suite's come before the case's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<Conversation>,
 }
 
 /// How one subject runs a case.
@@ -334,6 +338,8 @@ impl Case {
         let own_world = file.world.unwrap_or_default();
         let mut files = default_world.files;
         files.extend(own_world.files);
+        let mut conversations = default_world.conversations;
+        conversations.extend(own_world.conversations);
         let flip = own_world.flip.or(default_world.flip);
         let serves = own_world.serves.or(default_world.serves);
         let cwd = own_world
@@ -362,6 +368,7 @@ impl Case {
                     files,
                     flip,
                     serves,
+                    conversations,
                 }),
                 context: file
                     .context

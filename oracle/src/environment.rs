@@ -248,6 +248,7 @@ pub(crate) fn bare(script: Vec<Step>) -> Job {
             files: Vec::new(),
             flip: None,
             serves: None,
+            conversations: Vec::new(),
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

@@ -8,6 +8,7 @@ pub mod agent;
 pub mod agent_probe;
 mod agent_wire;
 pub mod agent_world;
+mod earlier;
 mod pair;
 pub mod shell;
 

@@ -12,12 +12,13 @@ use bisim_world::protocol::{Held, Step};
 
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
+mod conversations;
 mod names;
 mod rules;
 mod stated;
 
 /// The file verbs, and the others of the agent's taxonomy.
-pub const VERBS: [&str; 15] = [
+pub const VERBS: [&str; 16] = [
     "fs.*",
     "fs.list",
     "fs.read",
@@ -30,6 +31,7 @@ pub const VERBS: [&str; 15] = [
     "net.listen",
     "secret.use",
     "model.send",
+    "session.read",
     "user.ask",
     "agent.spawn",
     "config.change",
@@ -334,6 +336,7 @@ fn lint(case: &Case) -> Vec<String> {
     for held in &case.job.held {
         lint_held(held, &mut grants, &mut wrong);
     }
+    conversations::lint(case, &mut wrong);
     rules::lint(case, &mut wrong);
     for (earlier, step) in (0_u64..).zip(&case.job.script) {
         if let Step::Call { args, .. } = step

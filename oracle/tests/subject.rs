@@ -23,6 +23,7 @@ fn job(command: &str) -> Job {
             files: Vec::new(),
             flip: None,
             serves: None,
+            conversations: Vec::new(),
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

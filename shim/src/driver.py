@@ -250,6 +250,7 @@ OUTSIDE = (
 LATER = {
     "editor": EDITORS,
     "outside": OUTSIDE,
+    "earlier": ("hermes_state", "tools.session_search_tool"),
     "loop": EDITORS + CONVERSATIONS,
     "server": EDITORS + CONVERSATIONS + SERVERS,
 }
@@ -323,6 +324,7 @@ class Session:
         self.number += 1
         self.todos = None
         self.memories = None
+        self.database = None
         self.key = f"case-{self.number}"
         if self.plan is None:
             self.front.bind()
@@ -541,6 +543,14 @@ class Session:
                 operations=args.get("operations"),
                 store=self.memory(),
             )
+        if tool == "session_search":
+            from hermes_shim_earlier import look
+
+            if self.database is None:
+                from hermes_state import SessionDB
+
+                self.database = SessionDB()
+            return look(args, self.database)
         return model_tools.handle_function_call(tool, args, task_id=task, session_id=self.key)
 
     def todo(self):

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::exception::describe;
 use crate::probe::{self, ProbeError};
 
+mod earlier;
 mod fate;
 mod restart;
 mod screen;
@@ -30,7 +31,7 @@ use standing::Standings;
 pub(crate) const FORKING: &CStr = c"hermes_shim_forking";
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 9] = [
+const SOURCES: [(&CStr, &CStr); 10] = [
     (
         c"hermes_shim_memory",
         pyo3::ffi::c_str!(include_str!("driver/memory.py")),
@@ -46,6 +47,10 @@ const SOURCES: [(&CStr, &CStr); 9] = [
     (
         c"hermes_shim_outside",
         pyo3::ffi::c_str!(include_str!("driver/outside.py")),
+    ),
+    (
+        c"hermes_shim_earlier",
+        pyo3::ffi::c_str!(include_str!("driver/earlier.py")),
     ),
     (
         c"hermes_shim_conversation",
@@ -297,6 +302,7 @@ impl Driver for HermesDriver {
         for kind in kind
             .into_iter()
             .chain(has_servers(job).then_some("outside"))
+            .chain(earlier::is_needed(job).then_some("earlier"))
         {
             Python::attach(|py| {
                 self.module
@@ -313,6 +319,7 @@ impl Driver for HermesDriver {
         match job.drive {
             // What servers print and the pictures they send is kept like a loop's own.
             Drive::Calls if has_servers(job) => &LOOP_STATE,
+            Drive::Calls if earlier::is_needed(job) => &earlier::STATE,
             Drive::Calls => &JOB_STATE,
             Drive::Conversation | Drive::Wire => &LOOP_STATE,
         }
@@ -359,6 +366,7 @@ impl Driver for HermesDriver {
         }
         serves::start(job)?;
         Python::attach(|py| {
+            earlier::enter(py, job)?;
             let cwd = job.world.as_ref().map_or("/", |world| world.cwd.as_str());
             let session = self
                 .module

@@ -123,6 +123,7 @@ fn mounts_of_a_world_are_not_in_the_next() {
         ],
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     assert!(said(&run(&mut worker, with_files)).ends_with("given"));
     assert_eq!(output(&mut worker, MOUNTS), first);
@@ -140,6 +141,7 @@ fn mounts_of_a_world_are_not_in_the_next() {
         )],
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     assert!(!matches!(
         worker.run(bad),

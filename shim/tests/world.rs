@@ -199,6 +199,7 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
         files: Vec::new(),
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "enter /nowhere"),
@@ -215,6 +216,7 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
         files: vec![file],
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "make `no/root`"),
@@ -255,6 +257,7 @@ fn a_cases_own_files_belong_to_its_starting_tree() {
         ],
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     let trace = run(&mut worker, with_files);
     assert_eq!(output(&trace.steps[0]), "given\nno directory");
@@ -280,6 +283,7 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others() {
         ],
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     let trace = run(&mut worker, job);
     let shown = output(&trace.steps[0]);
@@ -297,6 +301,7 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others() {
         )],
         flip: None,
         serves: None,
+        conversations: Vec::new(),
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "mount `/home/u/proj/mnt`"),

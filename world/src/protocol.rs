@@ -10,11 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+mod conversation;
 mod flip;
 mod restart;
 mod rule;
 mod serves;
 
+pub use conversation::{Conversation, ConversationSource, Said};
 pub use flip::{Flip, When};
 pub use restart::{Cut, Damage, Harm, Kept, Restart};
 pub use rule::{Decision, Rule};
@@ -119,6 +121,9 @@ pub struct WorldSpec {
     /// A server of tools on the world's loopback, for as long as the script runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serves: Option<Serves>,
+    /// What was said before the case begins, as each subject keeps it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<Conversation>,
 }
 
 /// One entry of a world's tree.

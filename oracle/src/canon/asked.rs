@@ -8,6 +8,7 @@ use super::consent::without_reasons;
 use super::forks::without_forks;
 use super::index::without_index_bytes;
 use super::listed::{ended_in_any_order, without_repetitions};
+use super::message_ids::within_its_conversation;
 use super::parsers::without_parsers_words;
 use super::servers::without_drawn_names;
 use super::siblings::Siblings;
@@ -36,6 +37,7 @@ pub fn without_own_words(
     without_traceback(tool, value);
     without_forks(tool, value);
     without_drawn_names(tool, value);
+    within_its_conversation(tool, value);
     siblings.numbered(tool, value);
     names.numbered(tool, value);
     ended_in_any_order(tool, value);

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Names, parsers, text_value};
+use super::{Names, message_ids, parsers, text_value};
 
 /// The probe whose value is a conversation.
 pub const CONVERSATION: &str = "scripted_conversation";
@@ -26,10 +26,12 @@ const OWN_FILE_LINES: [&str; 4] = [
 ];
 const OFFERED: &str = "Available tools: ";
 
-/// Rules `own-count`, `made-up-names`, `own-copies`, `tools-on-offer` and `parser-words`, in
+/// Rules `own-count`, `made-up-names`, `own-copies`, `tools-on-offer`, `parser-words` and
+/// `message-ids`, in
 /// everything the models of a conversation were told.
 pub fn without_own(value: &mut Value, names: &mut Names) {
     read(value);
+    message_ids::within_conversations(value);
     names.numbered_in("delegation_id", value);
 }
 

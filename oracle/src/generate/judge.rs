@@ -22,6 +22,7 @@ pub fn job(command: &str) -> Job {
             files: Vec::new(),
             flip: None,
             serves: None,
+            conversations: Vec::new(),
         }),
         context: Context::Headless,
         user: UserModel::DenyAll,

@@ -101,6 +101,7 @@ pub fn world(files: Vec<FileSpec>, flip: Option<Flip>) -> Option<WorldPatch> {
         files,
         flip,
         serves: None,
+        conversations: Vec::new(),
     })
 }
 

@@ -120,6 +120,7 @@ pub(super) fn job(trouble: Trouble, pace: Pace) -> Job {
             }],
             flip: None,
             serves: None,
+            conversations: Vec::new(),
         }),
         context: Context::Interactive,
         user: UserModel::GrantOnce,

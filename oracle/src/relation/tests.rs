@@ -32,6 +32,7 @@ pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
                 files: Vec::new(),
                 flip: None,
                 serves: None,
+                conversations: Vec::new(),
             }),
             context: Context::Interactive,
             user: UserModel::DenyAll,

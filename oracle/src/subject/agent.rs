@@ -17,7 +17,7 @@ use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::sys;
 
 use super::agent_world::{AgentWorld, ISOLATED, Machine};
-use super::{agent_probe, agent_wire};
+use super::{agent_probe, agent_wire, earlier};
 
 /// Runs the worker until the oracle says goodbye; returns the exit status.
 /// Must be called before the process has a second thread.
@@ -127,8 +127,8 @@ impl Driver for AgentDriver {
         Interior::Nestable
     }
 
-    fn files(&self, _job: &Job) -> Result<Vec<FileSpec>, WorldError> {
-        Ok(Vec::new())
+    fn files(&self, job: &Job) -> Result<Vec<FileSpec>, WorldError> {
+        Ok(earlier::files(job))
     }
 
     fn pure(&self, job: &Job, step: &Step) -> StepTrace {

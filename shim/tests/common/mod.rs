@@ -87,6 +87,7 @@ pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
             files: Vec::new(),
             flip: None,
             serves: None,
+            conversations: Vec::new(),
         }),
         context,
         user,

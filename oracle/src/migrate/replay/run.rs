@@ -129,6 +129,7 @@ impl Replayer<'_> {
                     files,
                     flip: None,
                     serves: None,
+                    conversations: Vec::new(),
                 }),
                 context: unit.session.context(),
                 user: UserModel::DenyAll,

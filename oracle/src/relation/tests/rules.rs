@@ -346,6 +346,14 @@ fn pairs(rule: &str) -> Pairs {
                 &[("/home/u/proj/.git/HEAD", "2")],
             ],
         ),
+        "message-ids" => {
+            let found = |id: u64| json!({"success": true, "mode": "discover", "results": [{"match_message_id": id, "messages": [{"id": id}]}]});
+            said(
+                "session_search",
+                [found(3_000_004), found(4)],
+                [found(3_000_004), found(5)],
+            )
+        }
         unknown => panic!("no pair of runs shows what the rule `{unknown}` does"),
     }
 }
