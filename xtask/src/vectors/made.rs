@@ -17,6 +17,7 @@ mod mcp_live;
 mod own_ways;
 mod patch;
 mod process;
+mod recall;
 mod search;
 mod skills;
 mod terminal;
@@ -50,6 +51,8 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         approval_matrix::suite(),
         own_ways::suite(),
         mcp_live::suite(),
+        recall::suite()?,
+        recall::drawn()?,
     ])
 }
 
