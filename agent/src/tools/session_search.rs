@@ -43,27 +43,17 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         ],
     );
     let mut id = given.get("session_id").and_then(Value::as_str);
-    let mut profile = given
-        .get("profile")
-        .filter(|profile| !profile.is_null())
-        .map(args::text_of)
-        .filter(|profile| !pytext::strip(profile).is_empty());
-    // A link to a conversation has its profile before it.
+    // A link to a conversation has its profile before it. The argument of that name is offered
+    // and goes by nothing, as in Hermes' own loop.
+    let mut profile = None;
     if let Some((before, after)) = id.and_then(|id| id.split_once('/'))
         && !after.is_empty()
     {
         id = Some(after);
-        if profile.is_none() && !before.is_empty() {
-            profile = Some(before.to_owned());
-        }
+        profile = Some(before).filter(|before| !pytext::strip(before).is_empty());
     }
-    if let Some(profile) = profile
-        && pytext::strip(&profile).to_lowercase() != "default"
-    {
-        return Ok(failure(&format!(
-            "profile '{profile}': profile '{}' does not exist",
-            pytext::strip(&profile).to_lowercase()
-        )));
+    if let Some(why) = profile.and_then(no_profile) {
+        return Ok(failure(&why));
     }
     let id = id.map(pytext::strip).filter(|id| !id.is_empty());
     let anchor = given.get("around_message_id").filter(|id| !id.is_null());
@@ -97,6 +87,25 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             }
         },
     })
+}
+
+/// Why there is no such profile: `default` is the only one there is.
+fn no_profile(profile: &str) -> Option<String> {
+    let name = pytext::strip(profile).to_lowercase();
+    let is_part = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '_' | '-');
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.len() <= 64
+        && name.chars().all(is_part);
+    match &*name {
+        "default" => None,
+        _ if is_name => Some(format!(
+            "profile '{profile}': profile '{name}' does not exist"
+        )),
+        _ => Some(format!(
+            "profile '{profile}': Invalid profile name {}. Must match [a-z0-9][a-z0-9_-]{{0,63}}",
+            pytext::quoted(&name)
+        )),
+    }
 }
 
 /// So much of a text that a question about it stays a line.

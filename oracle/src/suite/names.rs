@@ -14,21 +14,6 @@ use crate::case::Case;
 const OF_A_SERVER: &str = "mcp__";
 /// Arguments that Hermes takes besides those it offers.
 const ALSO: [(&str, &str); 1] = [("cronjob", "skill")];
-/// A tool that Hermes has, and the agent where it is built with what looks for earlier
-/// conversations.
-const EARLIER: (&str, [&str; 8]) = (
-    "session_search",
-    [
-        "query",
-        "limit",
-        "sort",
-        "session_id",
-        "around_message_id",
-        "window",
-        "role_filter",
-        "profile",
-    ],
-);
 /// A word this long may have two slips in it.
 const LONG: usize = 6;
 
@@ -82,9 +67,7 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         let names = names.map(|names| names.keys().cloned().collect());
         (offer.name.to_string(), names.unwrap_or_default())
     });
-    let (name, arguments) = EARLIER;
-    let earlier = (name.to_owned(), arguments.map(str::to_owned).to_vec());
-    form.chain([earlier]).collect()
+    form.collect()
 });
 
 /// Whether one word is the other with a letter or two wrong, missing or too many.

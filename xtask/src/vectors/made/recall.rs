@@ -40,6 +40,7 @@ pub fn suite() -> anyhow::Result<Suite> {
     cases.extend(followed());
     cases.extend(odd());
     cases.extend(half());
+    cases.extend(other_ways());
     let mut defaults = defaults(SEED);
     defaults["world"]["conversations"] = json!(desk::conversations());
     Ok(Suite {
@@ -56,6 +57,11 @@ pub fn suite() -> anyhow::Result<Suite> {
                 "an argument of another type than declared, missing or unknown",
             ),
             service("surrogate", "half of a surrogate pair, which is no letter"),
+            service(
+                "like-a-list",
+                "a text that begins as Hermes marks what is no text in its database",
+            ),
+            service("other-digits", "a number in the digits of another script"),
         ],
         defaults,
         rows: cases.len(),
@@ -347,7 +353,6 @@ fn scrolled() -> Vec<Draft> {
         json!(9_007_199_254_740_993_u64),
         json!("1_0"),
         json!(-0.5),
-        json!("\u{662}"),
     ] {
         cases.push(call(
             "scroll",
@@ -495,6 +500,25 @@ fn odd() -> Vec<Draft> {
         cases.push(call("odd-argument", &args));
     }
     cases
+}
+
+/// What Hermes makes of a text by the way it keeps it, and of digits by the way Python reads them.
+fn other_ways() -> Vec<Draft> {
+    let marked = Talk::new(32, "cli", 10_000)
+        .user("tell me about pelicans")
+        .answer("\u{0}json:[\"pelican\"]")
+        .user("thanks")
+        .value();
+    let id = Talk::id(32);
+    let world = json!({"cwd": super::WORKSPACE, "conversations": [marked]});
+    let about = |args: Value| call("like-a-list", &args).field("world", world.clone());
+    let other = json!({"session_id": Talk::id(0), "around_message_id": "\u{662}", "window": 1});
+    vec![
+        about(json!({"session_id": id})),
+        about(json!({"query": "pelicans"})),
+        about(json!({"query": "pelicans", "sort": "newest", "limit": 2})),
+        call("other-digits", &other),
+    ]
 }
 
 /// Only a model's own text can hold half a letter.

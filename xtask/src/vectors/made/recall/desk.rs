@@ -100,7 +100,7 @@ pub fn conversations() -> Vec<Value> {
         Talk::new(9, "cli", 420)
             .title("It's \"quoted\" here")
             .user("before\u{0}after pelican and C++ or C#, a*b, {x}, [y], ^z, a:b, 3.14, v1.2.3-rc.1")
-            .answer("\u{0}json:[\"not parsed\"]")
+            .answer("json:[\"not parsed\"]")
             .user("snake_case_name and camelCase, /home/u/proj/src/main.py, don't, rock'n'roll"),
         Talk::new(10, "cli", 480)
             .title("needles")
