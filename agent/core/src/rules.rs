@@ -225,7 +225,7 @@ impl Rules {
             Object::Secret(name) => PortableObject::Secret(name.clone()),
             Object::Model(name) => PortableObject::Model(name.clone()),
             Object::Extension(extension) => PortableObject::Extension(extension.clone()),
-            Object::Session => return None,
+            Object::Session => PortableObject::Session,
         };
         PortableCap::new(action.verb(), object)
     }

@@ -107,6 +107,8 @@ pub enum PortableObject {
     Secret(Name),
     /// A model, by name.
     Model(Name),
+    /// Every session of the agent in that place.
+    Session,
     /// What a vendor's verb acts on.
     Extension(Extension),
 }
@@ -146,6 +148,7 @@ impl PortableObject {
             PortableObject::Host(_) => ObjectKind::Host,
             PortableObject::Secret(_) => ObjectKind::Secret,
             PortableObject::Model(_) => ObjectKind::Model,
+            PortableObject::Session => ObjectKind::Session,
             PortableObject::Extension(_) => ObjectKind::Extension,
         }
     }
@@ -160,11 +163,12 @@ pub struct PortableCap {
 
 impl PortableCap {
     /// `verb` on `object`; `None` if the verb acts on another kind of object.
-    /// Nothing about a session itself (asking, starting agents, its settings)
-    /// has a portable form.
+    /// Of what is done to a session itself, to see what was said earlier means the same in
+    /// each of them; the rest (asking, starting agents, its settings) has no portable form.
     #[must_use]
     pub fn new(verb: Verb, object: PortableObject) -> Option<PortableCap> {
-        (verb.object_kind() == object.kind()).then_some(PortableCap { verb, object })
+        let is_lasting = verb == Verb::SessionRead || object != PortableObject::Session;
+        (is_lasting && verb.object_kind() == object.kind()).then_some(PortableCap { verb, object })
     }
 
     /// What may be done.
@@ -440,6 +444,7 @@ impl fmt::Display for PortableObject {
             PortableObject::Host(host) => write!(f, "{host}"),
             PortableObject::Secret(name) => write!(f, "secret {name}"),
             PortableObject::Model(name) => write!(f, "model {name}"),
+            PortableObject::Session => f.write_str("the session"),
             PortableObject::Extension(extension) => write!(f, "{extension}"),
         }
     }

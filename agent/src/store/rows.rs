@@ -97,6 +97,7 @@ enum ObjectWire {
     },
     Secret(String),
     Model(String),
+    Session,
     Extension {
         name: String,
         on: Option<String>,
@@ -335,6 +336,7 @@ fn cap_wire(cap: &PortableCap) -> CapWire {
         }
         PortableObject::Secret(name) => ObjectWire::Secret(text(name)),
         PortableObject::Model(name) => ObjectWire::Model(text(name)),
+        PortableObject::Session => ObjectWire::Session,
         PortableObject::Extension(extension) => ObjectWire::Extension {
             name: extension.name.as_str().to_owned(),
             on: extension.on.as_ref().map(text),
@@ -377,6 +379,7 @@ fn cap(wire: CapWire) -> Option<PortableCap> {
         }),
         ObjectWire::Secret(text) => PortableObject::Secret(name(text)?),
         ObjectWire::Model(text) => PortableObject::Model(name(text)?),
+        ObjectWire::Session => PortableObject::Session,
         ObjectWire::Extension { name: text, on } => PortableObject::Extension(Extension {
             name: ExtensionName::parse(&text).ok()?,
             on: match on {

@@ -186,6 +186,23 @@ fn an_earlier_one_is_searched_by_its_right_and_counts_as_read() {
 }
 
 #[test]
+fn the_right_to_look_at_earlier_ones_can_be_kept_for_a_workspace() {
+    let (home, _) = bench("");
+    home.ok(&["chat", "indigo dyes wool"]);
+    let search = ["call", "session_search", r#"{"query": "wool"}"#];
+    let ran = home.run(&search);
+    assert!(
+        ran.code == Some(77) && ran.out.contains("no-cap"),
+        "{ran:?}"
+    );
+    home.ok(&["caps", "grant", "session.read=*"]);
+    let found: Value = serde_json::from_str(&home.ok(&search)).unwrap();
+    assert_eq!(found["count"], 1, "{found}");
+    let listed = home.ok(&["caps"]);
+    assert!(listed.contains("session.read"), "{listed}");
+}
+
+#[test]
 fn it_goes_on_only_in_its_workspace_and_in_one_program() {
     let (home, _) = bench("");
     let refused = |arguments: &[&str], why: &str| {

@@ -221,6 +221,7 @@ fn overlaps(pattern: &PortableObject, object: &Object) -> bool {
         PortableObject::Host(host) => Object::Host(host),
         PortableObject::Secret(name) => Object::Secret(name),
         PortableObject::Model(name) => Object::Model(name),
+        PortableObject::Session => Object::Session,
         PortableObject::Extension(extension) => Object::Extension(extension),
     };
     pattern.meet(object).is_some()

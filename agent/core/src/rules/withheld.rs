@@ -72,6 +72,7 @@ pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
                 | PortableObject::Host(_)
                 | PortableObject::Secret(_)
                 | PortableObject::Model(_)
+                | PortableObject::Session
                 | PortableObject::Extension(_),
             ) => {}
         }

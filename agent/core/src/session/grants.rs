@@ -145,6 +145,7 @@ impl Session {
                 PortableObject::Host(host) => Object::Host(host),
                 PortableObject::Secret(name) => Object::Secret(name),
                 PortableObject::Model(name) => Object::Model(name),
+                PortableObject::Session => Object::Session,
                 PortableObject::Extension(extension) => Object::Extension(extension),
             };
             caps.push(

@@ -154,6 +154,9 @@ fn only_what_has_a_meaning_outside_a_session_can_be_kept() {
         for object in objects {
             assert!(PortableCap::new(verb, object).is_none(), "{verb}");
         }
+        // What was said earlier is the same for each session that may see it.
+        let of_all = PortableCap::new(verb, PortableObject::Session);
+        assert_eq!(of_all.is_some(), verb == Verb::SessionRead, "{verb}");
     }
     let nothing = PortableAuthority::from_caps([]).unwrap_err();
     assert_eq!(nothing.code(), DenialCode::NoCap);
