@@ -13,6 +13,9 @@ use crate::vectors::made::at;
 /// Letters of a text that is too long for whatever it is meant to be.
 const HUGE: usize = 5_000;
 
+/// A conversation that was had.
+const EARLIER: &str = "0000000000000000000000000c0ffee0";
+
 /// One way of calling a tool, and which of its arguments are tried.
 struct Way {
     tool: &'static str,
@@ -111,7 +114,7 @@ fn kinds() -> Vec<Value> {
 /// Everything the ways below work with.
 fn furnished(flag: &str, tool: &str) -> Draft {
     let skill = "---\nname: knitting\ndescription: How to knit\n---\n\n# Knitting\n\nOne, two.\n";
-    let world = json!({"files": [
+    let mut world = json!({"files": [
         {"path": at("t.txt"), "text": "one\ntwo\nthree\n"},
         {"path": at("dir/in.txt"), "text": "one in\n"},
         {"path": "/home/u/.hermes/skills/knitting/SKILL.md", "text": skill},
@@ -119,6 +122,17 @@ fn furnished(flag: &str, tool: &str) -> Draft {
         {"path": "/home/u/.hermes/scripts", "dir": true, "mode": 448},
         {"path": "/home/u/.hermes/cron/output", "dir": true, "mode": 448},
     ]});
+    if tool == "session_search" {
+        world["conversations"] = json!([{
+            "id": EARLIER,
+            "source": "cli",
+            "started": 1_772_000_000_000_u64,
+            "messages": [
+                {"user": "how is wool dyed?", "at": 1_772_000_000_000_u64},
+                {"assistant": "with indigo", "at": 1_772_000_030_000_u64},
+            ],
+        }]);
+    }
     let draft = drafted_in(flag, &world);
     let held = |id: &str, verb: &str, on: &str| json!({"id": id, "verb": verb, "on": on});
     let home = |name: &str| format!("/home/u/.hermes/{name}");
@@ -130,6 +144,7 @@ fn furnished(flag: &str, tool: &str) -> Draft {
         }
         "cronjob" => grants.push(held("cron", "fs.*", &home("cron"))),
         "clarify" => grants.push(held("ask", "user.ask", "*")),
+        "session_search" => grants.push(held("talks", "session.read", "*")),
         _ => {}
     }
     let draft = draft.field("held", Value::Array(grants));
@@ -240,6 +255,16 @@ fn ways() -> Vec<Way> {
             "memory",
             json!({"action": "replace", "target": "user", "content": "cotton", "old_text": "wool"}),
             &["content", "old_text"],
+        ),
+        way(
+            "session_search",
+            json!({"query": "wool", "limit": 2}),
+            &["query", "role_filter", "limit", "sort", "profile"],
+        ),
+        way(
+            "session_search",
+            json!({"session_id": EARLIER, "around_message_id": 1, "window": 2}),
+            &["session_id", "around_message_id", "window"],
         ),
         way("skills_list", json!({"category": "crafts"}), &["category"]),
         way(
