@@ -14,10 +14,7 @@ use crate::{
     ambient,
     recall::{Earlier, Kept, Role, around},
     runtime::{Hands, Stop, ToolResult},
-    text::{
-        args::{self, Declared},
-        pytext,
-    },
+    text::{args, pytext},
 };
 
 /// Messages of a long conversation that are read, at its beginning and at its end.
@@ -34,14 +31,7 @@ fn failure(message: &str) -> ToolResult {
 /// # Errors
 /// It was refused, or the machinery failed.
 pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
-    let given = args::coerced(
-        given,
-        &[
-            ("limit", Declared::Whole),
-            ("around_message_id", Declared::Whole),
-            ("window", Declared::Whole),
-        ],
-    );
+    let given = given.as_object().cloned().unwrap_or_default();
     let mut id = given.get("session_id").and_then(Value::as_str);
     // A link to a conversation has its profile before it. The argument of that name is offered
     // and goes by nothing, as in Hermes' own loop.
@@ -138,8 +128,37 @@ fn left_out(kept: &Kept) -> Option<String> {
 }
 
 fn limit(given: &Map<String, Value>) -> usize {
-    let limit = args::wide_or(given.get("limit"), 3).clamp(1, 10);
-    usize::try_from(limit).unwrap_or(1)
+    within(given.get("limit"), 3, 10)
+}
+
+/// A number from 1 to `most`; what is none is `default`.
+fn within(value: Option<&Value>, default: usize, most: i128) -> usize {
+    let given = value.and_then(number);
+    given.map_or(default, |number| {
+        usize::try_from(number.clamp(1, most)).unwrap_or(default)
+    })
+}
+
+/// A value as a whole number. What a model spells as a text is read as Python reads one, and
+/// nothing else is made of it: Hermes' loop takes the arguments of this tool as they come.
+fn number(value: &Value) -> Option<i128> {
+    match value {
+        Value::Number(_) | Value::Bool(_) => Some(args::wide_or(Some(value), 0)),
+        Value::String(text) => {
+            let text = pytext::strip(text);
+            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+            let is_one = digits
+                .split('_')
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+            let plain = text.replace('_', "");
+            let beyond = match plain.starts_with('-') {
+                true => i128::MIN,
+                false => i128::MAX,
+            };
+            is_one.then(|| plain.parse().unwrap_or(beyond))
+        }
+        _ => None,
+    }
 }
 
 fn spoken(millis: u64) -> String {
@@ -249,14 +268,8 @@ fn scroll(
     anchor: &Value,
     given: &Map<String, Value>,
 ) -> Result<Map<String, Value>, String> {
-    let number = match anchor {
-        Value::Number(_) | Value::Bool(_) => Some(args::wide_or(Some(anchor), 0)),
-        Value::String(text) => pytext::strip(text).parse::<i128>().ok(),
-        _ => None,
-    };
-    let number = number.ok_or("scroll requires integer around_message_id")?;
-    let reach = args::wide_or(given.get("window"), 5).clamp(1, 20);
-    let reach = usize::try_from(reach).unwrap_or(1);
+    let number = number(anchor).ok_or("scroll requires integer around_message_id")?;
+    let reach = within(given.get("window"), 5, 20);
     if kept
         .current
         .as_ref()
@@ -270,6 +283,11 @@ fn scroll(
     let one = kept
         .by_id(id)
         .ok_or_else(|| format!("session_id not found: {id}"))?;
+    if i64::try_from(number).is_err() {
+        return Err(
+            "failed to load messages: Python int too large to convert to SQLite INTEGER".to_owned(),
+        );
+    }
     let nowhere = || format!("around_message_id {number} not in session_id {id}");
     let place = usize::try_from(number.saturating_sub(1))
         .ok()
