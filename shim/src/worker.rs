@@ -108,6 +108,7 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<(Harness, bool)> {
         .get_item(pyo3::types::PySlice::new(py, 0, 2, 1))?
         .extract::<(u32, u32)>()?;
     let name = format!("python{major}.{minor}");
+    let trusted = trusted_by_few(&prefix, &name);
     let mut binds = vec![
         (prefix.join("lib"), "venv/lib".to_owned()),
         (extension.to_owned(), EXTENSION_INSIDE.to_owned()),
@@ -135,8 +136,28 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<(Harness, bool)> {
             ("venv/bin/python3".to_owned(), interpreter.clone()),
             (format!("venv/bin/{name}"), interpreter),
         ],
+        instead: trusted.into_iter().collect(),
     };
     Ok((harness, libraries))
+}
+
+/// Where the authorities that its packages trust are, below `/.hx`, and the first few of them.
+///
+/// Why: Hermes' loop makes some ten clients before its first request, and each reads all of
+/// the file, which was a third of a conversation. No network reaches a world, so that nobody is
+/// vouched for in one. Hermes itself wants a file of a kilobyte and a certificate in it
+/// (`agent.ssl_guard.verify_ca_bundle`).
+fn trusted_by_few(prefix: &Path, python: &str) -> Option<(String, String)> {
+    let place = format!("lib/{python}/site-packages/certifi/cacert.pem");
+    let all = std::fs::read_to_string(prefix.join(&place)).ok()?;
+    Some((format!("venv/{place}"), the_first_of(&all)?.to_owned()))
+}
+
+/// The beginning of a bundle that has two kilobytes and ends with a certificate.
+fn the_first_of(bundle: &str) -> Option<&str> {
+    const END: &str = "-----END CERTIFICATE-----\n";
+    let mut ends = bundle.match_indices(END).map(|(at, _)| at + END.len());
+    bundle.get(..ends.find(|end| *end >= 2048)?)
 }
 
 /// Imports Hermes and serves until the oracle says goodbye.

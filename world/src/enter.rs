@@ -46,6 +46,9 @@ pub struct Harness {
     /// Symbolic links to make, as path below `/.hx` and target.
     #[serde(default)]
     pub links: Vec<(String, String)>,
+    /// Small texts to show in the place of files that are bound, as path below `/.hx` and text.
+    #[serde(default)]
+    pub instead: Vec<(String, String)>,
 }
 
 /// Enters the template tree. Returns in a *child* process, which is pid 1 of
@@ -305,6 +308,14 @@ fn harness_tree(staging: &Path, target: &Path, harness: &Harness) -> Result<(), 
             fs::create_dir_all(parent).at(stage)?;
         }
         symlink(link, &place).at(stage)?;
+    }
+    for (number, (name, text)) in harness.instead.iter().enumerate() {
+        // What is bound cannot be written to: the text is mounted over it.
+        let shown = target.join(format!("instead-{number}"));
+        fs::write(&shown, text).at(stage)?;
+        let place = target.join(name);
+        mounts::bind(&shown, &place)?;
+        mounts::read_only(&place)?;
     }
     mounts::read_only(target)
 }
