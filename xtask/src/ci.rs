@@ -6,6 +6,7 @@
 
 mod beside;
 mod fuzzing;
+mod lints;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,9 +16,9 @@ use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::fuzzing::lacks_for_fuzzing;
 
-use self::beside::{Beside, behind};
+use self::beside::Beside;
 use crate::cmd::{self, Passed, Show};
-use crate::{house, kernels, models, test, vectors};
+use crate::{house, kernels, test, vectors};
 
 /// The oracle's share of the time.
 const CHECK_BUDGET: &str = "30m";
@@ -106,13 +107,12 @@ const STEPS: &[(&str, &str, Gate)] = &[
         "cases and catalogue are well formed, index and schema up to date",
         vectors_rules,
     ),
-    ("clippy", "no lint, with and without planted faults", clippy),
     (
-        "llama",
-        "no lint in what models in files need, without llama.cpp itself",
-        llama,
+        "clippy",
+        "no lint, with and without planted faults and what models in files need; no llama.cpp is built",
+        lints::clippy,
     ),
-    ("docs", "documents build without a warning", docs),
+    ("docs", "documents build without a warning", lints::docs),
     (
         "kernels",
         "limits and isolation hold under other kernels, with control groups of version 2 alone; \
@@ -282,26 +282,6 @@ fn house_rules() -> Result<End> {
         Passed::Yes => End::Passed,
         Passed::No => End::failed("see above"),
     })
-}
-
-fn clippy() -> Result<End> {
-    let all = ["clippy", "--workspace"];
-    let deny = ["--", "-D", "warnings"];
-    // No test and no bench is there only without faults.
-    let planted = ["--all-targets", "--features", "bisim/planted-faults"];
-    in_turn([
-        behind(&cargo(&[all.as_slice(), &planted, &deny].concat())),
-        behind(&cargo(&[all.as_slice(), &deny].concat())),
-    ])
-}
-
-fn llama() -> Result<End> {
-    step(&mut behind(&models::linted()?))
-}
-
-fn docs() -> Result<End> {
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
-    step(&mut behind(docs.env("RUSTDOCFLAGS", "-D warnings")))
 }
 
 /// Before the tests, because some of them drive the real Hermes and would be skipped.

@@ -86,27 +86,54 @@ pub fn run(args: &Args) -> Result<Passed> {
     cmd::status(&mut test)
 }
 
-/// The lints over the code of the feature. Nothing is linked for them, so that
-/// the bindings to llama.cpp are needed and llama.cpp is not: in cmake's place
-/// stands a script that leaves an empty archive where the build looks for one.
-/// What is made so lies apart, for no real build to find it.
+/// The lints over the code of the feature.
 ///
 /// # Errors
-/// The script cannot be written.
-pub fn linted() -> Result<Command> {
-    let dir = cmd::root().join("target/llama-check");
-    fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let script = dir.join("no-cmake");
-    fs::write(&script, NO_CMAKE).with_context(|| format!("cannot write {}", script.display()))?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("cannot make {} a program", script.display()))?;
+/// As for [`unbuilt`].
+fn linted() -> Result<Command> {
+    let unbuilt = unbuilt()?;
     let mut lint = cmd::cargo();
     lint.args(["clippy", "-p", "hermitcrab", "--features", "llama"])
         .args(["--all-targets", "--target-dir"])
-        .arg(&dir)
-        .args(["--", "-D", "warnings"])
-        .env("CMAKE", &script);
+        .arg(&unbuilt.dir)
+        .args(["--", "-D", "warnings"]);
+    unbuilt.without_cmake(&mut lint);
     Ok(lint)
+}
+
+/// Where code is read that is not built.
+pub(crate) struct Unbuilt {
+    /// What is made lies there.
+    pub dir: PathBuf,
+    no_cmake: PathBuf,
+}
+
+impl Unbuilt {
+    /// Nothing is linked to read code, so that the bindings to llama.cpp are needed and
+    /// llama.cpp is not: in cmake's place stands a script that leaves an empty archive where
+    /// the build looks for one.
+    pub(crate) fn without_cmake<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("CMAKE", &self.no_cmake)
+    }
+}
+
+/// A directory apart: no real build is to find the empty archive.
+///
+/// # Errors
+/// The script cannot be written.
+pub(crate) fn unbuilt() -> Result<Unbuilt> {
+    let dir = cmd::root().join("target/lint");
+    fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let no_cmake = dir.join("no-cmake");
+    // As it was: a build script runs again when what it named is newer.
+    if fs::read_to_string(&no_cmake).is_ok_and(|text| text == NO_CMAKE) {
+        return Ok(Unbuilt { dir, no_cmake });
+    }
+    fs::write(&no_cmake, NO_CMAKE)
+        .with_context(|| format!("cannot write {}", no_cmake.display()))?;
+    fs::set_permissions(&no_cmake, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot make {} a program", no_cmake.display()))?;
+    Ok(Unbuilt { dir, no_cmake })
 }
 
 /// `OUT_DIR` is the one of the build script that asks for cmake.

@@ -12,7 +12,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::net::{Attempt, Network, Verdict};
-use hermitcrab_sandbox::spawn::{Command, Finished, ViewMode};
+use hermitcrab_sandbox::spawn::{Command, Ending, Finished, ViewMode};
 use support::arranged::{ROOTLESS, Run, UNPRIVILEGED, UNSHARE, twice};
 use support::{Workspace, peer, sandbox, text, view, with_permits};
 
@@ -398,7 +398,7 @@ fn the_next_command_has_none_of_the_network_of_the_one_before() {
         let with = run_with(&workspace, &tunnel(port), &held);
         assert_eq!(text(&with), "200\nwelcome\n");
         let without = run_with(&workspace, "(exec 3<>/dev/tcp/127.0.0.1/3128) 2>&1", &[]);
-        assert_ne!(without.ending, hermitcrab_sandbox::spawn::Ending::Exited(0));
+        assert_ne!(without.ending, Ending::Exited(0));
     }
 }
 
@@ -410,4 +410,73 @@ fn a_permit_for_something_else_makes_no_network() {
         assert_eq!(denial.code(), DenialCode::PermitMismatch);
     });
     assert!(Network::none().is_none() && Network::default().is_none());
+}
+
+#[test]
+fn no_program_that_speaks_over_a_network_reaches_the_machine() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let ways = [
+        ("bash", format!("exec 3<>/dev/tcp/127.0.0.1/{port}")),
+        ("curl", format!("curl -s -m 2 http://127.0.0.1:{port}/")),
+        (
+            "wget",
+            format!("wget -q -t 1 -T 2 -O - http://127.0.0.1:{port}/"),
+        ),
+        ("nc", format!("nc -w 2 127.0.0.1 {port} < /dev/null")),
+        (
+            "ssh",
+            format!("ssh -o BatchMode=yes -o ConnectTimeout=2 -p {port} 127.0.0.1 true"),
+        ),
+        (
+            "python3",
+            format!(
+                "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'"
+            ),
+        ),
+        (
+            "perl",
+            format!(
+                "perl -MIO::Socket::INET -e 'IO::Socket::INET->new(PeerAddr => \"127.0.0.1\", PeerPort => {port}, Timeout => 2) or exit 1'"
+            ),
+        ),
+        (
+            "git",
+            format!("timeout 2 git ls-remote git://127.0.0.1:{port}/x"),
+        ),
+    ];
+    let (tell, callers) = std::sync::mpsc::channel();
+    // Each is heard and let go at once, so that none waits for an answer.
+    std::thread::spawn(move || {
+        for caller in listener.incoming() {
+            let from = caller.unwrap().peer_addr().unwrap();
+            tell.send(from).unwrap();
+        }
+    });
+    // How many called before this call, which comes after them.
+    let called = || {
+        let own = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let own = own.local_addr().unwrap();
+        callers.iter().take_while(|from| *from != own).count()
+    };
+    let mut tried = 0;
+    for (program, way) in ways {
+        // Outside it gets there; or it is not there, or not built for it.
+        let _ended = std::process::Command::new("timeout")
+            .args(["20", "bash", "-c", &way])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        if called() == 0 {
+            println!("{program} does not get there from outside either");
+            continue;
+        }
+        tried += 1;
+        let finished = Workspace::new().run(&way);
+        assert_eq!(called(), 0, "{program}");
+        assert_ne!(finished.ending, Ending::Exited(0), "{program}");
+    }
+    assert!(tried > 0);
 }
