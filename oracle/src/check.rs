@@ -1,5 +1,6 @@
 //! `bisim check`: choose the cases, run them on both subjects, judge, report.
 
+mod choose;
 mod run;
 mod steady;
 
@@ -7,6 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
+use choose::choose;
 pub(crate) use run::canaries;
 pub use run::{Judge, conclude, judge_traces, run_case};
 use steady::{Quiet, run_steady};
@@ -186,64 +188,6 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
         );
     }
     Ok((suites, catalogue))
-}
-
-/// The cases that suite, case and shard options leave.
-fn choose<'s>(suites: &'s Suites, args: &CheckArgs) -> Result<Vec<&'s Case>, String> {
-    suites.named(&args.suite)?;
-    let wanted: Vec<&String> = args.case.iter().chain(&args.explain).collect();
-    for id in &wanted {
-        if !suites.cases.iter().any(|case| case.id == **id) {
-            let ids = suites.cases.iter().map(|case| case.id.as_str());
-            let meant = match hermitcrab::config::keys::nearest(id, ids) {
-                Some(meant) => format!("did you mean `{meant}`? "),
-                None => String::new(),
-            };
-            return Err(format!(
-                "no case `{id}`; {meant}`bisim check --list` shows all"
-            ));
-        }
-    }
-    // A gate that runs less than it was told to must not look like one that passed.
-    let left_out = suites.cases.iter().find(|case| {
-        wanted.iter().any(|id| **id == case.id)
-            && !args.suite.is_empty()
-            && !args.suite.contains(&case.suite)
-    });
-    if let Some(case) = left_out {
-        return Err(format!(
-            "case `{}` is of the suite `{}`, which --suite leaves out",
-            case.id, case.suite
-        ));
-    }
-    let chosen: Vec<&Case> = suites
-        .cases
-        .iter()
-        .filter(|case| args.suite.is_empty() || args.suite.contains(&case.suite))
-        .filter(|case| wanted.is_empty() || wanted.iter().any(|id| **id == case.id))
-        .collect();
-    if chosen.is_empty() {
-        return Err("there is no case in what was chosen, and nothing that ran has passed".into());
-    }
-    let Some(shard) = args.shard else {
-        return Ok(chosen);
-    };
-    let all = chosen.len();
-    let part: Vec<&Case> = chosen
-        .into_iter()
-        .enumerate()
-        .filter(|(place, _)| shard.takes(*place))
-        .map(|(_, case)| case)
-        .collect();
-    if part.is_empty() {
-        eprintln!(
-            "part {} of {} of {} is empty: nothing runs here",
-            shard.part,
-            shard.parts,
-            table::cases(all)
-        );
-    }
-    Ok(part)
 }
 
 fn list(chosen: &[&Case]) -> u8 {

@@ -109,6 +109,10 @@ pub struct CheckArgs {
     /// Only every n-th case, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
     pub shard: Option<Shard>,
+    /// Of the cases that were generated only every n-th, from the i-th on; those written by
+    /// hand and recorded ones all run.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard, conflicts_with = "shard")]
+    pub generated: Option<Shard>,
     /// Stop after this long (`90s`, `10m`, `1h`); what did not run is shown.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<Duration>,
