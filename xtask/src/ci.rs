@@ -40,6 +40,9 @@ pub struct Args {
     /// `2/4`; those written by hand and recorded ones all.
     #[arg(long, value_name = "I/N")]
     generated: Option<String>,
+    /// The other kernels, as `cargo xtask kernels` takes them (may be repeated); default: all of them.
+    #[arg(long)]
+    kernel: Vec<String>,
     /// Print the names of the steps and stop.
     #[arg(long)]
     list: bool,
@@ -162,7 +165,7 @@ pub fn run(args: &Args) -> Result<Passed> {
             && !args.skip.iter().any(|skipped| skipped == name)
     };
     let mut beside = match wanted("kernels") {
-        true => kernels_beside()?,
+        true => kernels_beside(&args.kernel)?,
         false => None,
     };
     let mut ends: Vec<(&str, End, Took)> = Vec::new();
@@ -388,6 +391,7 @@ const PER_KERNEL: [&str; 5] = [
     "told::",
 ];
 
+/// Not begun beside the others: the machine lacks what it needs.
 fn other_kernels() -> Result<End> {
     if let Err(missing) = kernels::ready() {
         return Ok(End::Skipped(missing.to_string()));
@@ -397,7 +401,7 @@ fn other_kernels() -> Result<End> {
 
 /// The gate of other kernels, begun early: the gates before it compile, and it hardly needs
 /// more than one processor. `None` if the machine lacks what it needs, which the gate says.
-fn kernels_beside() -> Result<Option<Beside>> {
+fn kernels_beside(chosen: &[String]) -> Result<Option<Beside>> {
     if kernels::ready().is_err() {
         return Ok(None);
     }
@@ -405,6 +409,9 @@ fn kernels_beside() -> Result<Option<Beside>> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut command = Command::new(program);
     command.arg("kernels").args(PER_KERNEL);
+    for kernel in chosen {
+        command.args(["--kernel", kernel]);
+    }
     command.current_dir(cmd::root());
     Beside::start(&mut command, "kernels").map(Some)
 }
