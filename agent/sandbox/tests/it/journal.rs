@@ -17,7 +17,7 @@ use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::edits::Edit;
 use hermitcrab_sandbox::journal::{Then, UndoError, Watch};
 use hermitcrab_sandbox::spawn::{Ending, Finished};
-use support::{Workspace, commit, commit_in, rel, tree, undo_in};
+use support::{Workspace, commit, commit_in, rel, times, tree, undo_in};
 
 /// What happens at one step.
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +180,7 @@ fn a_commit_cut_off_at_any_step_is_all_or_nothing_and_leaves_nothing() {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let mut points = 0;
     let mut halves = 0;
-    while points < 1_000 {
+    while points < times(400) {
         let script = script(&mut dice);
         let (workspace, finished) = ran(&script);
         let set = &finished.changes[0];

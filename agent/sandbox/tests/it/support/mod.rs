@@ -34,6 +34,14 @@ use hermitcrab_sandbox::spawn::{
 };
 use hermitcrab_sandbox::{DirCap, SpawnError, SpawnerProgram, sha256};
 
+/// So many tries, as many times more as `HERMITCRAB_TIMES` says: what depends on chance is
+/// tried often enough to be seen by everybody who runs the tests, and longer at a desk.
+#[allow(clippy::disallowed_methods)]
+pub fn times(usual: u32) -> u32 {
+    let more = std::env::var("HERMITCRAB_TIMES").map_or(1, |text| text.parse().unwrap());
+    usual * more
+}
+
 /// A session whose first agent holds everything there is, over one directory.
 pub fn session() -> (Session, DirId) {
     let (mut session, _records) = Session::open(SessionConfig {
