@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod common;
 
-use bisim_world::launch::Answer;
+use bisim_world::launch::{Answer, Worker};
 use bisim_world::protocol::{Context, Conversation, Job, Step, StepOutcome, UserModel};
-use common::{call, job, run, terminal, told, worker};
+use common::{call, in_turn, job, parts, run, terminal, told};
 use serde_json::{Value, json};
 
 fn with(conversations: &Value, script: Vec<Step>) -> Job {
@@ -26,15 +26,22 @@ fn two() -> Value {
 }
 
 #[test]
-fn what_was_said_before_is_found_under_numbers_that_say_where_it_stands() {
-    let Some(mut worker) = worker() else { return };
+fn what_was_said_before_is_part_of_a_world() {
+    in_turn(parts![
+        what_was_said_before_is_found_under_numbers_that_say_where_it_stands,
+        a_case_without_earlier_conversations_has_no_database_of_them,
+        a_conversation_hermes_would_keep_as_another_is_the_harness_own_failure,
+    ]);
+}
+
+fn what_was_said_before_is_found_under_numbers_that_say_where_it_stands(worker: &mut Worker) {
     let look = |args| call("session_search", args);
     let script = vec![
         look(json!({"session_id": "b".repeat(32)})),
         look(json!({"query": "heron"})),
         look(json!({})),
     ];
-    let trace = run(&mut worker, with(&two(), script));
+    let trace = run(worker, with(&two(), script));
     assert_eq!(told(&trace.effects), Vec::<String>::new());
     let results: Vec<Value> = trace
         .steps
@@ -57,17 +64,15 @@ fn what_was_said_before_is_found_under_numbers_that_say_where_it_stands() {
     assert_eq!(results[2]["count"], 2);
 }
 
-#[test]
-fn a_case_without_earlier_conversations_has_no_database_of_them() {
-    let Some(mut worker) = worker() else { return };
+fn a_case_without_earlier_conversations_has_no_database_of_them(worker: &mut Worker) {
     let seen = "ls -A ~/.hermes | grep -c state.db";
-    let trace = run(&mut worker, with(&json!([]), vec![terminal(seen)]));
+    let trace = run(worker, with(&json!([]), vec![terminal(seen)]));
     assert!(
         trace.steps[0].text.contains("\"0\""),
         "{}",
         trace.steps[0].text
     );
-    let trace = run(&mut worker, with(&two(), vec![terminal(seen)]));
+    let trace = run(worker, with(&two(), vec![terminal(seen)]));
     assert!(
         !trace.steps[0].text.contains("\"0\""),
         "{}",
@@ -75,14 +80,12 @@ fn a_case_without_earlier_conversations_has_no_database_of_them() {
     );
     // Whoever looks where there is none makes one, which is its own.
     let looks = vec![call("session_search", json!({}))];
-    let trace = run(&mut worker, with(&json!([]), looks));
+    let trace = run(worker, with(&json!([]), looks));
     assert_eq!(trace.steps[0].outcome, StepOutcome::Ran);
     assert_eq!(told(&trace.effects), Vec::<String>::new());
 }
 
-#[test]
-fn a_conversation_hermes_would_keep_as_another_is_the_harness_own_failure() {
-    let Some(mut worker) = worker() else { return };
+fn a_conversation_hermes_would_keep_as_another_is_the_harness_own_failure(worker: &mut Worker) {
     let mut changed = two();
     changed[0]["title"] = json!("a  title   with room");
     match worker.run(with(&changed, vec![terminal("true")])) {

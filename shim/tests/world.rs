@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod common;
 
-use bisim_world::launch::Answer;
+use bisim_world::launch::{Answer, Worker};
 use bisim_world::protocol::*;
 use common::*;
 use std::collections::BTreeSet;
@@ -59,12 +59,24 @@ fn a_world_is_forgotten_when_it_ends() {
 }
 
 #[test]
-fn a_world_does_not_show_the_host() {
-    let Some(mut worker) = worker() else { return };
+fn what_a_world_shows_holds_and_keeps_in() {
+    in_turn(parts![
+        a_world_does_not_show_the_host,
+        nothing_in_a_world_has_a_capability_or_can_gain_one,
+        a_command_cannot_speak_for_the_process_that_tells_of_it,
+        limits_end_a_world_and_not_its_worker,
+        a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on,
+        a_cases_own_files_belong_to_its_starting_tree,
+        a_case_has_files_without_room_and_directories_mounted_on_others,
+        a_program_hermes_would_work_with_is_in_no_world,
+    ]);
+}
+
+fn a_world_does_not_show_the_host(worker: &mut Worker) {
     let script = vec![terminal(
         "cat /proc/self/uid_map; echo x 2>&1 > /proc/sys/kernel/core_pattern; ls /proc | grep -c '^[0-9]'; grep -c . /proc/net/dev; id -u; cat /proc/1/environ 2>&1",
     )];
-    let trace = run(&mut worker, headless(script));
+    let trace = run(worker, headless(script));
     let text = output(&trace.steps[0]);
     let lines: Vec<_> = text.lines().collect();
     let map: Vec<u64> = lines[0]
@@ -90,12 +102,10 @@ fn a_world_does_not_show_the_host() {
     assert!(lines[5].ends_with("Permission denied"), "{text}");
 }
 
-#[test]
-fn nothing_in_a_world_has_a_capability_or_can_gain_one() {
-    let Some(mut worker) = worker() else { return };
+fn nothing_in_a_world_has_a_capability_or_can_gain_one(worker: &mut Worker) {
     let job = headless(vec![terminal("grep -h Cap /proc/self/status")]);
     for _ in 0..2 {
-        let shown = output(&run(&mut worker, job.clone()).steps[0]);
+        let shown = output(&run(worker, job.clone()).steps[0]);
         let sets: Vec<_> = shown.split_whitespace().collect();
         assert_eq!(sets.len(), 10, "{shown}");
         assert!(
@@ -107,9 +117,7 @@ fn nothing_in_a_world_has_a_capability_or_can_gain_one() {
 
 /// What a worker and its observer read of a world comes over descriptors of its first
 /// process, which has the commands' own user.
-#[test]
-fn a_command_cannot_speak_for_the_process_that_tells_of_it() {
-    let Some(mut worker) = worker() else { return };
+fn a_command_cannot_speak_for_the_process_that_tells_of_it(worker: &mut Worker) {
     let forged = StepTrace {
         text: "forged".to_owned(),
         ..StepTrace::of(StepOutcome::Ran)
@@ -122,7 +130,7 @@ fn a_command_cannot_speak_for_the_process_that_tells_of_it() {
         .map(|byte| format!("\\x{byte:02x}"))
         .collect();
     let trace = run(
-        &mut worker,
+        worker,
         headless(vec![terminal(&format!(
             "exec 2>&1; (: >> /proc/1/mem); ls /proc/1/fd; cat /proc/1/maps | head -1; \
              for end in $(seq 3 40); do printf '{frame}' > /proc/1/fd/$end; done 2>&1 | grep -vc denied"
@@ -141,20 +149,17 @@ fn a_command_cannot_speak_for_the_process_that_tells_of_it() {
     assert_eq!(lines[3], "0", "{text}");
     assert_eq!(trace.end, End::Finished);
     // The oracle's own pipe is among those that were tried.
-    let next = run(&mut worker, headless(vec![terminal("echo true")]));
+    let next = run(worker, headless(vec![terminal("echo true")]));
     assert_eq!(output(&next.steps[0]), "true");
 }
 
-#[test]
-fn limits_end_a_world_and_not_its_worker() {
-    let Some(mut worker) = worker() else { return };
-
+fn limits_end_a_world_and_not_its_worker(worker: &mut Worker) {
     let mut late = headless(vec![
         terminal("echo early > early; sleep 600"),
         terminal("echo never"),
     ]);
     late.deadline_ms = 8_000;
-    let trace = run(&mut worker, late);
+    let trace = run(worker, late);
     assert_eq!(trace.end, End::TimedOut);
     assert_eq!(trace.steps.len(), 1, "the second step was never started");
     assert!(
@@ -167,7 +172,7 @@ fn limits_end_a_world_and_not_its_worker() {
     let forks = r#"perl -e 'for (1..2000) { $p = fork; if (!defined $p) { print "limit\n"; exit } if (!$p) { sleep 600 } }'"#;
     let mut bomb = headless(vec![terminal(forks)]);
     bomb.deadline_ms = 8_000;
-    let trace = run(&mut worker, bomb);
+    let trace = run(worker, bomb);
     assert!(
         trace.end == End::TimedOut || output(&trace.steps[0]).contains("limit"),
         "{trace:?}"
@@ -176,7 +181,7 @@ fn limits_end_a_world_and_not_its_worker() {
     let full = headless(vec![terminal(
         "dd if=/dev/zero of=big bs=1M count=500 2>&1 | grep -o 'No space left on device'",
     )]);
-    let trace = run(&mut worker, full);
+    let trace = run(worker, full);
     assert_eq!(output(&trace.steps[0]), "No space left on device");
     let big = trace
         .effects
@@ -185,14 +190,12 @@ fn limits_end_a_world_and_not_its_worker() {
         .expect("the file");
     assert!(big.size <= 64 * 1024 * 1024, "{}", big.size);
 
-    let trace = run(&mut worker, headless(vec![terminal("echo alive")]));
+    let trace = run(worker, headless(vec![terminal("echo alive")]));
     assert_eq!(output(&trace.steps[0]), "alive");
     assert_eq!(trace.end, End::Finished);
 }
 
-#[test]
-fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
-    let Some(mut worker) = worker() else { return };
+fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on(worker: &mut Worker) {
     let mut bad = headless(vec![terminal("true")]);
     bad.world = Some(WorldSpec {
         cwd: "/nowhere".to_owned(),
@@ -223,14 +226,12 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
         other => panic!("{other:?}"),
     }
     assert_eq!(
-        run(&mut worker, headless(vec![terminal("true")])).end,
+        run(worker, headless(vec![terminal("true")])).end,
         End::Finished
     );
 }
 
-#[test]
-fn a_cases_own_files_belong_to_its_starting_tree() {
-    let Some(mut worker) = worker() else { return };
+fn a_cases_own_files_belong_to_its_starting_tree(worker: &mut Worker) {
     let file = |path: &str, kind| FileSpec {
         path: path.to_owned(),
         kind,
@@ -259,14 +260,12 @@ fn a_cases_own_files_belong_to_its_starting_tree() {
         serves: None,
         conversations: Vec::new(),
     });
-    let trace = run(&mut worker, with_files);
+    let trace = run(worker, with_files);
     assert_eq!(output(&trace.steps[0]), "given\nno directory");
     assert_eq!(told(&trace.effects), ["Modified /home/u/proj/deep/file"]);
 }
 
-#[test]
-fn a_case_has_files_without_room_and_directories_mounted_on_others() {
-    let Some(mut worker) = worker() else { return };
+fn a_case_has_files_without_room_and_directories_mounted_on_others(worker: &mut Worker) {
     let file = |path: &str, kind| FileSpec {
         path: path.to_owned(),
         kind,
@@ -285,7 +284,7 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others() {
         serves: None,
         conversations: Vec::new(),
     });
-    let trace = run(&mut worker, job);
+    let trace = run(worker, job);
     let shown = output(&trace.steps[0]);
     assert!(shown.starts_with("3221225472 0\n"), "{shown}");
     assert!(shown.contains("CANARY-DB"), "{shown}");
@@ -309,13 +308,11 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others() {
     }
 }
 
-#[test]
-fn a_program_hermes_would_work_with_is_in_no_world() {
-    let Some(mut worker) = worker() else { return };
+fn a_program_hermes_would_work_with_is_in_no_world(worker: &mut Worker) {
     let job = headless(vec![terminal(
         "command -v rg || echo none; command -v grep",
     )]);
-    let trace = run(&mut worker, job);
+    let trace = run(worker, job);
     assert_eq!(output(&trace.steps[0]), "none\n/usr/bin/grep");
 }
 

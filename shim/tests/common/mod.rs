@@ -6,6 +6,7 @@
     clippy::panic,
     clippy::disallowed_methods
 )]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -77,6 +78,35 @@ pub fn started(command: Command) -> Option<Worker> {
         }
         Err(error) => panic!("the worker does not start: {error}"),
     }
+}
+
+/// A part of a test, by its name: what it has a worker do.
+pub type Part = (&'static str, fn(&mut Worker));
+
+/// Functions by their names, as [`in_turn`] takes them.
+#[allow(unused_macros)]
+macro_rules! parts {
+    ($($part:ident),+ $(,)?) => {
+        &[$((stringify!($part), $part)),+]
+    };
+}
+#[allow(unused_imports)]
+pub(crate) use parts;
+
+/// Has one worker serve all parts, one after the other: starting Hermes is most of what each
+/// of them would take by itself. The end names those that failed, what each said is above it.
+/// After one that failed the rest have a worker of their own, whatever became of the first.
+pub fn in_turn(parts: &[Part]) {
+    let Some(mut serving) = worker() else { return };
+    let mut failed = Vec::new();
+    for (name, part) in parts {
+        println!("part {name}");
+        if catch_unwind(AssertUnwindSafe(|| part(&mut serving))).is_err() {
+            failed.push(*name);
+            serving = worker().expect("there was one before");
+        }
+    }
+    assert!(failed.is_empty(), "of the parts above failed {failed:?}");
 }
 
 /// A job in the standard project with these calls.
