@@ -16,7 +16,7 @@ use crate::licences;
 mod named;
 mod rings;
 
-use self::rings::Arrows;
+use self::rings::{Arrows, Names};
 
 /// The arrows between packages. Another one is a design change: add it here and
 /// in `docs/ARCHITECTURE.md`, and say why.
@@ -142,9 +142,19 @@ fn arrows(metadata: &Value) -> Vec<String> {
 
 /// Rings of modules where there must be none.
 fn rings(package: &str, files: &[(String, String)]) -> Result<Vec<String>> {
-    let levels = Arrows::of(files).with_context(|| format!("cannot read {package}"))?;
+    let read = |(name, text): &(String, String)| {
+        let names = Names::read(name, text);
+        let names = names.with_context(|| format!("cannot read {package}{name}"))?;
+        anyhow::Ok((name.clone(), names))
+    };
+    let files: Vec<_> = files.iter().map(read).collect::<Result<_>>()?;
+    Ok(rings_of(package, &files))
+}
+
+/// Rings among what these files name.
+fn rings_of(package: &str, files: &[(String, Names)]) -> Vec<String> {
     let mut findings = Vec::new();
-    for arrows in levels {
+    for arrows in Arrows::of(files) {
         for ring in arrows.rings() {
             let told = arrows.told(&ring);
             findings.push(format!(
@@ -152,7 +162,7 @@ fn rings(package: &str, files: &[(String, String)]) -> Result<Vec<String>> {
             ));
         }
     }
-    Ok(findings)
+    findings
 }
 
 /// What is wrong in one source file.
@@ -287,17 +297,20 @@ mod tests {
             files_below(&root, "rs", &mut paths).unwrap();
             let read = |path: &PathBuf| {
                 let name = path.strip_prefix(&root).unwrap().to_string_lossy();
-                (name.into_owned(), fs::read_to_string(path).unwrap())
+                let text = fs::read_to_string(path).unwrap();
+                let names = Names::read(&name, &text).unwrap();
+                (name.into_owned(), names)
             };
             let mut files: Vec<_> = paths.iter().map(read).collect();
-            assert_eq!(rings(package, &files).unwrap(), Vec::<String>::new());
+            assert_eq!(rings_of(package, &files), Vec::<String>::new());
             let (module, _) = told.split_once(' ').unwrap();
-            let (_, text) = files
+            let (name, names) = files
                 .iter_mut()
                 .find(|(name, _)| name.strip_suffix(".rs") == Some(module))
                 .unwrap();
-            text.push_str(planted);
-            let found = rings(package, &files).unwrap();
+            let text = fs::read_to_string(root.join(&*name)).unwrap() + planted;
+            *names = Names::read(name, &text).unwrap();
+            let found = rings_of(package, &files);
             assert_eq!(found.len(), 1, "{package} {found:?}");
             assert!(found[0].contains(told), "{found:?}");
         }

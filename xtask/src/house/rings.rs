@@ -23,16 +23,13 @@ pub struct Arrows {
 }
 
 impl Arrows {
-    /// Reads files of a package, by their paths below `src`: the root's modules first, then
-    /// those of each module that has some.
-    pub fn of(files: &[(String, String)]) -> syn::Result<Vec<Self>> {
-        let mut read = Vec::new();
-        for (name, text) in files {
-            read.push((
-                name.as_str(),
-                Names::of(&module(name), &syn::parse_file(text)?),
-            ));
-        }
+    /// Of files of a package, by their paths below `src`, what they name: the root's modules
+    /// first, then those of each module that has some.
+    pub fn of(files: &[(String, Names)]) -> Vec<Self> {
+        let mut read: Vec<_> = files
+            .iter()
+            .map(|(name, names)| (name.as_str(), names.clone()))
+            .collect();
         let for_tests: Vec<_> = read
             .iter_mut()
             .flat_map(|(_, names)| std::mem::take(&mut names.for_tests))
@@ -42,10 +39,10 @@ impl Arrows {
             .iter()
             .filter_map(|(_, names)| Some(names.at.split_last()?.1.to_vec()))
             .collect();
-        Ok(above
+        above
             .into_iter()
             .map(|above| Self::below(above, &read))
-            .collect())
+            .collect()
     }
 
     fn below(above: Vec<String>, read: &[(&str, Names)]) -> Self {
@@ -154,7 +151,8 @@ fn module(name: &str) -> Vec<String> {
 }
 
 /// What one file names.
-struct Names {
+#[derive(Clone, Debug)]
+pub struct Names {
     /// Where it is, from the root.
     at: Vec<String>,
     /// What, from the root, and the line.
@@ -166,6 +164,11 @@ struct Names {
 }
 
 impl Names {
+    /// Reads a file of a package, by its path below `src`.
+    pub fn read(name: &str, text: &str) -> syn::Result<Self> {
+        Ok(Self::of(&module(name), &syn::parse_file(text)?))
+    }
+
     fn of(at: &[String], file: &syn::File) -> Self {
         let mut names = Self {
             at: at.to_vec(),
@@ -334,9 +337,9 @@ mod tests {
     fn rings(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = files
             .iter()
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .map(|(name, text)| ((*name).to_owned(), Names::read(name, text).unwrap()))
             .collect();
-        let levels = Arrows::of(&files).unwrap();
+        let levels = Arrows::of(&files);
         let told = |arrows: &Arrows| -> Vec<String> {
             let rings = arrows.rings();
             rings.iter().map(|ring| arrows.told(ring)).collect()
