@@ -313,6 +313,9 @@ mod tests {
     }
 
     proptest! {
+        // Some laws make directories; all of them are fuzzed beside this.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn every_law_holds_for_noise(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
             for law in ALL {

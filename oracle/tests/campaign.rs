@@ -6,6 +6,8 @@
     clippy::disallowed_methods
 )]
 
+mod ready;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -80,12 +82,7 @@ fn a_campaign_killed_in_the_middle_goes_on_and_leaves_nothing() {
         .ok()
         .and_then(|count| count.parse().ok())
         .unwrap_or(CASES);
-    let doctor = Command::new(env!("CARGO_BIN_EXE_bisim"))
-        .arg("doctor")
-        .output()
-        .unwrap();
-    if !doctor.status.success() {
-        println!("SKIPPED: no Hermes or no worlds here; `cargo bisim doctor` says more");
+    if !ready::can_run() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

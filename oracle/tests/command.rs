@@ -1,6 +1,7 @@
 //! The program as a user meets it: exit codes, messages, real runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod ready;
 #[path = "command/results.rs"]
 mod results;
 #[path = "command/shadow.rs"]
@@ -10,6 +11,8 @@ mod stand_in;
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use ready::can_run;
 
 fn bisim(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bisim"))
@@ -159,19 +162,6 @@ fn the_shards_of_the_real_vectors_are_the_whole() {
     parts.sort();
     assert!(!whole.is_empty());
     assert_eq!(whole, parts);
-}
-
-/// Whether this machine can run the real thing; says so if not.
-fn can_run() -> bool {
-    let output = bisim(&["doctor"]);
-    if code(&output) == 0 {
-        return true;
-    }
-    println!(
-        "SKIPPED: bisim doctor: {}",
-        errors(&output).replace('\n', " ")
-    );
-    false
 }
 
 #[test]

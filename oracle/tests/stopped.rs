@@ -2,6 +2,8 @@
 //! it had found is kept, and nothing is left of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod ready;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -110,9 +112,7 @@ fn stop(mut run: Child, signal: Signal, folder: &Path, before: &BTreeSet<String>
 fn one_signal_ends_a_run_whose_hermes_hangs_and_nothing_is_left() {
     let folder = place();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let doctor = bisim(folder.path(), &["doctor"]).status().unwrap();
-    if !doctor.success() {
-        println!("SKIPPED: no Hermes or no worlds here; `cargo bisim doctor` says more");
+    if !ready::can_run() {
         return;
     }
     lineage::adopt().unwrap();

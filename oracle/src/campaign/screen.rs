@@ -76,6 +76,10 @@ pub(super) fn run(
     let old = log.take_old();
     old.iter().for_each(|seen| tally.add(seen));
     let (rounds, done) = Rounds::open(place)?;
+    // Before anything is started.
+    if let Some(first) = done.first().filter(|first| !is_of(first, hunt, 0)) {
+        return Err(of_another(first, 0));
+    }
     let mut benches: Vec<Bench> = (0..hunt.jobs())
         .map(|_| Bench {
             guard: HermesGuard::new(hunt.starts, &hunt.processes),
@@ -124,17 +128,11 @@ impl Screening<'_> {
         while from < self.places {
             let to = self.places.min(from.saturating_add(ROUND));
             let round = match done.next() {
-                Some(round) if self.is_mine(&round, from) => {
+                Some(round) if is_of(&round, self.hunt, from) => {
                     self.learn(&round.chosen)?;
                     round
                 }
-                Some(round) => {
-                    return Err(format!(
-                        "the rounds in this directory go on from place {} where this screening goes on \
-                         from {from}; give the --shard of the first run, or name another --report",
-                        round.from
-                    ));
-                }
+                Some(round) => return Err(of_another(&round, from)),
                 None => match self.round(from, to)? {
                     Some(round) => round,
                     None => break,
@@ -144,15 +142,6 @@ impl Screening<'_> {
             all.push(round);
         }
         Ok(all)
-    }
-
-    fn is_mine(&self, round: &Round, from: u64) -> bool {
-        round.from == from && round.to > from && round.shard == self.shard()
-    }
-
-    fn shard(&self) -> Option<String> {
-        let shard = self.hunt.args.shard;
-        shard.map(|shard| format!("{}/{}", shard.part, shard.parts))
     }
 
     fn is_over(&self) -> bool {
@@ -167,7 +156,7 @@ impl Screening<'_> {
         let mut round = Round {
             from,
             to,
-            shard: self.shard(),
+            shard: shard(self.hunt),
             ..Round::default()
         };
         pieces.iter().for_each(|piece| round.add(piece));
@@ -351,6 +340,25 @@ fn joined(
         all = all.and(ended);
     }
     all
+}
+
+/// Which part of the places is screened.
+fn shard(hunt: &Hunt<'_>) -> Option<String> {
+    let shard = hunt.args.shard;
+    shard.map(|shard| format!("{}/{}", shard.part, shard.parts))
+}
+
+/// Whether this screening has this round at this place.
+fn is_of(round: &Round, hunt: &Hunt<'_>, from: u64) -> bool {
+    round.from == from && round.to > from && round.shard == shard(hunt)
+}
+
+fn of_another(round: &Round, from: u64) -> String {
+    format!(
+        "the rounds in this directory go on from place {} where this screening goes on \
+         from {from}; give the --shard of the first run, or name another --report",
+        round.from
+    )
 }
 
 /// What a screening is called on the disk.
