@@ -31,10 +31,14 @@ use standing::Standings;
 pub(crate) const FORKING: &CStr = c"hermes_shim_forking";
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 10] = [
+const SOURCES: [(&CStr, &CStr); 11] = [
     (
         c"hermes_shim_memory",
         pyo3::ffi::c_str!(include_str!("driver/memory.py")),
+    ),
+    (
+        c"hermes_shim_warmth",
+        pyo3::ffi::c_str!(include_str!("driver/warmth.py")),
     ),
     (
         FORKING,
