@@ -14,6 +14,9 @@ source, prefix, flags = sys.argv[1:4]
 memory = types.ModuleType("hermes_shim_memory")
 memory.compact = memory.fill = memory.join = memory.share_heap = lambda: None
 sys.modules["hermes_shim_memory"] = memory
+warmth = types.ModuleType("hermes_shim_warmth")
+warmth.warm_up = warmth.warm_up_for = lambda *_: None
+sys.modules["hermes_shim_warmth"] = warmth
 class Importing:
     def find_spec(self, name, path=None, target=None):
         if name == "model_tools":
