@@ -142,8 +142,8 @@ const STEPS: &[(&str, &str, Gate)] = &[
     ),
     (
         "fuzz",
-        "the fuzz targets build and survive a short run",
-        fuzzing::fuzz,
+        "the fuzz targets build and survive a short run; they are compiled beside the check",
+        || fuzzing::fuzz(None),
     ),
 ];
 
@@ -168,16 +168,21 @@ pub fn run(args: &Args) -> Result<Passed> {
         true => kernels_beside(&args.kernel)?,
         false => None,
     };
+    let mut targets = None;
     let mut ends: Vec<(&str, End, Took)> = Vec::new();
     for (name, what, gate) in STEPS {
         if !wanted(name) {
             continue;
         }
         println!("\n=== {name}: {what}");
+        if *name == "check" && wanted("fuzz") {
+            targets = fuzzing::compiled_beside()?;
+        }
         let clock = Clock::start();
         let end = match (*name, &args.tested) {
             ("test", Some(summary)) => Ok(tested(summary)),
             ("check", _) => check_of(args.generated.as_deref()),
+            ("fuzz", _) => fuzzing::fuzz(targets.take()),
             ("kernels", _) => beside.take().map_or_else(gate, Beside::end),
             _ => gate(),
         };

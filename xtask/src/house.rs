@@ -22,6 +22,7 @@ use self::rings::{Arrows, Names};
 /// in `docs/ARCHITECTURE.md`, and say why.
 const ARROWS: &[(&str, &[&str])] = &[
     ("hermitcrab-core", &[]),
+    ("hermitcrab-core-misuse", &["hermitcrab-core"]),
     ("hermitcrab-sandbox", &["hermitcrab-core"]),
     ("hermitcrab", &["hermitcrab-core", "hermitcrab-sandbox"]),
     ("bisim-world", &[]),

@@ -51,3 +51,55 @@ pub fn check(bytes: &[u8]) -> Verdict {
     steps::add(turns);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::session::Event;
+
+    use super::*;
+
+    /// A grant, a child with one derived from it, a use by the child, and the end of the first.
+    const REVOKED: &[u8] = include_bytes!("../../../fuzz/seeds/session/revoked-under-a-child");
+
+    /// What each event of an input is, and how many calls had permits and were stopped by then.
+    fn told(bytes: &[u8]) -> Vec<(&'static str, usize, usize)> {
+        let mut bytes = Unstructured::new(bytes);
+        assert!(bytes.ratio(3, 4).unwrap(), "whoever is asked answers");
+        let (mut session, records, dirs) = open(Asking::Prompt).unwrap();
+        let mut book = Book::new();
+        book.records(&records).unwrap();
+        book.learn(&session).unwrap();
+        let mut all = Vec::new();
+        while !bytes.is_empty() {
+            assert_eq!(bytes.int_in_range(0..=7_u8).unwrap(), 0, "no time passes");
+            let (event, kind) = event(&mut bytes, &book, dirs).unwrap();
+            let name = match event {
+                Event::Grant(_) => "grant",
+                Event::Spawn { .. } => "spawn",
+                Event::Call(_) => "call",
+                Event::Revoke(_) => "revoke",
+                other => panic!("{other:?}"),
+            };
+            let at = Instant::from_millis(0);
+            book.turn(&mut session, at, event, &kind).unwrap();
+            all.push((name, book.running.len(), book.stopped.len()));
+        }
+        all
+    }
+
+    /// The use of a grant looks at those it came from as well, so that one spared is no use:
+    /// only what runs with it at that moment tells.
+    #[test]
+    fn a_seed_revokes_what_a_call_of_a_child_runs_with() {
+        assert_eq!(
+            told(REVOKED),
+            [
+                ("grant", 0, 0),
+                ("spawn", 0, 0),
+                ("call", 1, 0),
+                ("revoke", 1, 1)
+            ]
+        );
+        check(REVOKED).unwrap();
+    }
+}

@@ -2,17 +2,13 @@
 
 /// How many inputs each law is asked about.
 const NOISE_INPUTS: u32 = 20_000;
-/// The same, of the law that has the most to choose from and so is the longest in coming to a
-/// grant that is derived, ended and used.
-const NOISE_INPUTS_OF_SESSIONS: u32 = 200_000;
 /// The same, of a law that works on a disk.
 const NOISE_INPUTS_ON_DISK: u32 = 600;
 
-/// How many inputs this law is asked about.
+/// How many inputs this law is asked about beside those somebody thought out.
 pub(super) fn count(law: &str) -> u32 {
     match law {
         "journal" => NOISE_INPUTS_ON_DISK,
-        "session" => NOISE_INPUTS_OF_SESSIONS,
         _ => NOISE_INPUTS,
     }
 }
@@ -27,8 +23,16 @@ const LONG: &str = match std::str::from_utf8(&[b'n'; 300]) {
     Err(_) => "n",
 };
 
-/// Inputs somebody thought out, of the law that takes the longest to reach by noise.
-const SEEDS: [&[u8]; 7] = [
+/// Inputs somebody thought out for this law, as they are: all that it is asked first.
+pub(super) fn thought_out(law: &str) -> &'static [&'static [u8]] {
+    match law {
+        "session" => &SEEDS,
+        _ => &[],
+    }
+}
+
+/// Inputs of the law that takes the longest to reach by noise.
+const SEEDS: [&[u8]; 8] = [
     include_bytes!("../../../fuzz/seeds/session/deadline-then-revoke"),
     include_bytes!("../../../fuzz/seeds/session/mixed-0"),
     include_bytes!("../../../fuzz/seeds/session/mixed-1"),
@@ -36,6 +40,7 @@ const SEEDS: [&[u8]; 7] = [
     include_bytes!("../../../fuzz/seeds/session/mixed-3"),
     include_bytes!("../../../fuzz/seeds/session/mixed-4"),
     include_bytes!("../../../fuzz/seeds/session/mixed-5"),
+    include_bytes!("../../../fuzz/seeds/session/revoked-under-a-child"),
 ];
 
 /// One of the seeds with a few of its bytes replaced.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
 
+use super::beside::{self, Beside};
 use super::{End, ended, step};
 use crate::cmd::{self, Passed, Show};
 
@@ -38,8 +39,33 @@ pub(crate) fn lacks_for_fuzzing() -> Option<&'static str> {
         .map(|(_, what)| what)
 }
 
+/// Where the targets of the gate are, below the root.
+const OUT: &str = "target/fuzz-out";
+
+/// Begins to compile the targets behind the gates that come next. Those wait for worlds and
+/// leave a third of the processors idle; the nightly compiler has directories of its own, so
+/// neither waits for the other. Nothing is begun where the gate will be skipped.
+pub(super) fn compiled_beside() -> Result<Option<Beside>> {
+    if lacks_for_fuzzing().is_some() {
+        return Ok(None);
+    }
+    Beside::start(&mut beside::behind(&build(&cmd::root())), "fuzz").map(Some)
+}
+
+/// The same script builds the targets for the engines that run campaigns. No sanitizer: the
+/// targets hold safe code. Not optimised: the smoke is short, and the build is most of it.
+fn build(root: &Path) -> Command {
+    let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
+    bisim::nested_cargo::apart(&mut build)
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env("OUT", root.join(OUT))
+        .env("FUZZ_BUILD", "--dev --sanitizer none");
+    build
+}
+
 /// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.
-pub(super) fn fuzz() -> Result<End> {
+/// Where they are being compiled already, that is waited for.
+pub(super) fn fuzz(compiled: Option<Beside>) -> Result<End> {
     if let Some(what) = lacks_for_fuzzing() {
         return Ok(End::Skipped(what.to_owned()));
     }
@@ -48,19 +74,14 @@ pub(super) fn fuzz() -> Result<End> {
     if targets.is_empty() {
         return Ok(End::failed("fuzz/fuzz_targets holds no target"));
     }
-    // The same script builds them for the engines that run campaigns. No
-    // sanitizer: the targets hold safe code. Not optimised: the smoke is short,
-    // and the build is most of it.
-    let out = root.join("target/fuzz-out");
-    let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
-    bisim::nested_cargo::apart(&mut build)
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env("OUT", &out)
-        .env("FUZZ_BUILD", "--dev --sanitizer none");
-    match step(&mut build)? {
-        End::Passed => {}
-        other => return Ok(other),
-    }
+    let built = match compiled {
+        Some(begun) => begun.end()?,
+        None => step(&mut build(&root))?,
+    };
+    let End::Passed = built else {
+        return Ok(built);
+    };
+    let out = root.join(OUT);
     let ran = at_once(&targets, |target| smoke(&root, &out, target));
     for (target, ran) in targets.iter().zip(ran) {
         let (passed, shown, tail) = ran?;

@@ -67,8 +67,8 @@ pub(super) struct Book {
     pub(super) questions: BTreeMap<QuestionId, Put>,
     pub(super) calls: Vec<CallId>,
     /// Calls that had permits, with the grants these came from.
-    running: BTreeMap<CallId, BTreeSet<GrantId>>,
-    stopped: BTreeSet<CallId>,
+    pub(super) running: BTreeMap<CallId, BTreeSet<GrantId>>,
+    pub(super) stopped: BTreeSet<CallId>,
     head: Head,
     over: bool,
     /// Agents that ended; they get nothing more.
