@@ -291,6 +291,10 @@ pub struct About {
     pub title: Option<String>,
     /// When it was written last, for people.
     pub updated: String,
+    /// When it began, in milliseconds since 1970, where its first line says it.
+    pub started: Option<u64>,
+    /// In so many bytes it is kept.
+    pub bytes: u64,
 }
 
 impl About {
@@ -300,6 +304,7 @@ impl About {
         let mut file = kept(dir)?;
         let seen = file.metadata().ok()?;
         let mut about = Self::of_beginning(&mut file)?;
+        about.bytes = seen.len();
         let written = seen.modified().ok();
         let from = seen.len().saturating_sub(STANDING_BYTES_MAX);
         file.seek(SeekFrom::Start(from)).ok()?;
@@ -326,6 +331,8 @@ impl About {
             cwd: about.cwd,
             title: about.title,
             updated: about.updated,
+            started: about.started,
+            bytes: 0,
         })
     }
 }

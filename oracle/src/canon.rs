@@ -132,7 +132,7 @@ pub const RULES: [Rule; 25] = [
     },
     Rule {
         name: "message-ids",
-        doc: "Hermes numbers the messages of all conversations together, the agent those of each; in results of `session_search` a message is compared by its number within its conversation, which Hermes' numbers are entered to say",
+        doc: "Hermes numbers the messages of all conversations together, the agent those of each from a number of millions of its own; in results of `session_search` a message is compared by its number within its conversation, which Hermes' numbers are entered to say",
     },
     Rule {
         name: "job-output",

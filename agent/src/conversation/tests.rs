@@ -67,6 +67,8 @@ fn a_conversation_comes_back_as_it_was() {
         cwd: history.cwd.clone(),
         title: history.title.clone(),
         updated: history.updated.clone(),
+        started: history.started,
+        bytes: std::fs::metadata(dir.join(FILE)).expect("file").len(),
     };
     assert_eq!(all(Shelf::Editor, state.path()), [(id, about)]);
     assert_eq!(all(Shelf::Terminal, state.path()), []);

@@ -4,9 +4,15 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     conversation::{Conversation, Shelf},
+    digest::sha256,
     model::{Message, ProposedCall},
     text::pyjson,
 };
+
+/// How far apart the numbers of messages of two conversations lie at least.
+const APART: u64 = 1_000_000;
+/// So many conversations are told apart by their messages' numbers.
+const TOLD_APART: u64 = 1 << 24;
 
 /// Whose message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +111,8 @@ impl Said {
         !self.text.is_empty() && !self.text.starts_with('\0')
     }
 
-    /// As it is told, by its number in its conversation.
-    #[must_use]
-    pub fn told(&self, number: usize, anchor: Option<usize>) -> Value {
+    /// As it is told, by its number.
+    pub(super) fn told(&self, number: u64, anchor: Option<u64>) -> Value {
         let mut told = Map::new();
         told.insert("id".to_owned(), json!(number));
         told.insert("role".to_owned(), json!(self.role.as_str()));
@@ -152,17 +157,37 @@ pub struct Earlier {
     pub started: u64,
     /// What was said.
     pub said: Vec<Said>,
+    /// What its messages are counted from.
+    counted_from: u64,
+}
+
+/// A moment for people, in milliseconds since 1970.
+pub(super) fn millis(told: &str) -> Option<u64> {
+    let told = told.parse::<jiff::Timestamp>().ok()?;
+    u64::try_from(told.as_millisecond()).ok()
+}
+
+/// What the messages of a conversation are counted from: what a model was told of one
+/// conversation is then no message of another, and no number says how many there are.
+fn counted_from(id: &str) -> u64 {
+    let digest = sha256(id.as_bytes());
+    let drawn = digest
+        .as_bytes()
+        .iter()
+        .take(3)
+        .fold(0, |drawn, byte| drawn << 8 | u64::from(*byte));
+    (drawn % TOLD_APART + 1) * APART
 }
 
 impl Earlier {
     /// One that was kept.
     #[must_use]
     pub fn of(shelf: Shelf, id: String, kept: Conversation) -> Self {
-        let told = kept.updated.parse::<jiff::Timestamp>().ok();
-        let updated = told.and_then(|told| u64::try_from(told.as_millisecond()).ok());
+        let updated = millis(&kept.updated);
         let first = kept.times.iter().flatten().next().copied();
         let times = kept.times.into_iter().chain(std::iter::repeat(None));
         Self {
+            counted_from: counted_from(&id),
             id,
             shelf,
             title: kept.title.filter(|title| !title.is_empty()),
@@ -175,6 +200,25 @@ impl Earlier {
                 .filter_map(|(message, at)| Said::of(message, at))
                 .collect(),
         }
+    }
+
+    /// The number of a message by its place.
+    #[must_use]
+    pub fn number(&self, place: usize) -> u64 {
+        let place = u64::try_from(place).unwrap_or(u64::MAX);
+        self.counted_from.saturating_add(place).saturating_add(1)
+    }
+
+    /// The place of the message that has a number. A small one is its place, counted from
+    /// one: no number that was told is as small.
+    #[must_use]
+    pub fn place(&self, number: i128) -> Option<usize> {
+        let from = match number < i128::from(APART) {
+            true => 0,
+            false => i128::from(self.counted_from),
+        };
+        let place = usize::try_from(number.checked_sub(from)?.checked_sub(1)?).ok()?;
+        (place < self.said.len()).then_some(place)
     }
 
     /// Where it was had, in the word a model knows.

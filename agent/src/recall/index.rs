@@ -28,7 +28,7 @@ pub enum Order {
 /// A message that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// Which conversation, by its place among those that were searched.
+    /// Which conversation, by the place it was given.
     pub conversation: usize,
     /// Which message, by its place in it.
     pub message: usize,
@@ -40,27 +40,36 @@ pub struct Hit {
 pub struct Index(Connection);
 
 impl Index {
-    /// Of these conversations, for this search.
+    /// Of these conversations, each by a place, for this search.
     ///
     /// # Errors
     /// The memory does not suffice.
-    pub fn of(all: &[Earlier], search: &Search) -> rusqlite::Result<Self> {
+    pub fn of(
+        all: impl Iterator<Item = (usize, Earlier)>,
+        search: &Search,
+    ) -> rusqlite::Result<Self> {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch(
             "CREATE TABLE said (
                 id INTEGER PRIMARY KEY, conversation INTEGER, place INTEGER, role TEXT,
                 content TEXT, tool_name TEXT, tool_calls TEXT, at REAL
-            );",
+            );
+            CREATE VIEW texts AS SELECT id,
+                content || ' ' || coalesce(tool_name, '') || ' ' || coalesce(tool_calls, '') AS content
+                FROM said;",
         )?;
-        let table = match search {
-            Search::Words(_) => Some("CREATE VIRTUAL TABLE words USING fts5(content);"),
-            Search::Trigrams { .. } => {
-                Some("CREATE VIRTUAL TABLE words USING fts5(content, tokenize='trigram');")
-            }
+        let tokenizer = match search {
+            Search::Words(_) => Some("unicode61"),
+            Search::Trigrams { .. } => Some("trigram"),
             Search::Parts(_) => None,
         };
-        if let Some(table) = table {
-            connection.execute_batch(table)?;
+        if let Some(tokenizer) = tokenizer {
+            // The texts are there once, and not a second time in the index.
+            connection.execute_batch(&format!(
+                "CREATE VIRTUAL TABLE words USING fts5(
+                    content, content='texts', content_rowid='id', tokenize='{tokenizer}'
+                );"
+            ))?;
         }
         let filling = connection.transaction()?;
         {
@@ -68,14 +77,14 @@ impl Index {
                 "INSERT INTO said (conversation, place, role, content, tool_name, tool_calls, at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
-            let mut words = match table {
+            let mut words = match tokenizer {
                 Some(_) => Some(filling.prepare(
                     "INSERT INTO words (rowid, content) VALUES
                      (?1, ?2 || ' ' || coalesce(?3, '') || ' ' || coalesce(?4, ''))",
                 )?),
                 None => None,
             };
-            for (conversation, earlier) in all.iter().enumerate() {
+            for (conversation, earlier) in all {
                 for (place, one) in earlier.said.iter().enumerate() {
                     add(&mut said, words.as_mut(), (conversation, place), one)?;
                 }

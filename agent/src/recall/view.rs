@@ -62,7 +62,7 @@ impl Earlier {
     ) -> Vec<Value> {
         let told = places.into_iter().filter_map(|place| {
             let one = self.said.get(place)?;
-            Some(one.told(place + 1, anchor.map(|anchor| anchor + 1)))
+            Some(one.told(self.number(place), anchor.map(|anchor| self.number(anchor))))
         });
         told.collect()
     }

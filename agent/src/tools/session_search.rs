@@ -2,7 +2,7 @@
 //!
 //! Four shapes, told apart by what is given, as in Hermes (`tools/session_search_tool.py`):
 //! a query discovers, a conversation and a message scroll, a conversation alone is read, and
-//! nothing browses. A message goes by its number in its conversation. Hermes' profiles are
+//! nothing browses. A message goes by a number that is no other conversation's. Hermes' profiles are
 //! homes of other agents; here there is one.
 
 mod discover;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ambient,
-    recall::{Earlier, Kept, Role, around},
+    recall::{Earlier, Found, Kept, Role, around},
     runtime::{Hands, Stop, ToolResult},
     text::{args, pytext},
 };
@@ -63,14 +63,19 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         (None, _, None) => Ok(browse(&kept, limit(&given))),
         (None, _, Some(query)) => discover::run(&kept, query, &given, limit(&given)),
     };
+    let beyond = match (id, query) {
+        (None, Some(_)) => kept.beyond(),
+        _ => 0,
+    };
+    let left_out = || left_out(kept.elsewhere, beyond);
     Ok(match told {
         Ok(mut told) => {
-            if let Some(note) = left_out(&kept) {
+            if let Some(note) = left_out() {
                 told.insert("note".to_owned(), json!(note));
             }
             ToolResult::ran(&Value::Object(told))
         }
-        Err(message) => match left_out(&kept) {
+        Err(message) => match left_out() {
             None => failure(&message),
             Some(note) => {
                 ToolResult::failed(&json!({"error": message, "success": false, "note": note}))
@@ -109,19 +114,18 @@ fn short(text: &str) -> String {
 }
 
 /// What was not looked at, and how it would be.
-fn left_out(kept: &Kept) -> Option<String> {
+fn left_out(elsewhere: usize, beyond: usize) -> Option<String> {
     let mut words = Vec::new();
-    if kept.elsewhere > 0 {
+    if elsewhere > 0 {
         words.push(format!(
             "conversations that were had in directories you may not read are left out ({}); the user can grant \
              `fs.read` on such a directory",
-            kept.elsewhere
+            elsewhere
         ));
     }
-    if kept.beyond > 0 {
+    if beyond > 0 {
         words.push(format!(
-            "the oldest conversations are left out ({}): all together they are too long to be searched",
-            kept.beyond
+            "the oldest conversations are left out ({beyond}): all together they are too long to be searched"
         ));
     }
     (!words.is_empty()).then(|| words.join("; "))
@@ -183,26 +187,17 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// The newest conversations.
 fn browse(kept: &Kept, limit: usize) -> Map<String, Value> {
-    let mut all: Vec<&Earlier> = kept.earlier.iter().collect();
-    all.sort_by(|one, other| {
-        let order = |one: &Earlier| (one.last_active(), one.started);
-        (order(other), &other.id).cmp(&(order(one), &one.id))
-    });
-    let results: Vec<Value> = all
-        .into_iter()
-        .take(limit)
-        .map(|one| {
-            json!({
-                "session_id": one.id,
-                "title": one.title,
-                "source": one.source(),
-                "started_at": one.started_seconds(),
-                "last_active": one.last_active_seconds(),
-                "message_count": one.said.len(),
-                "preview": preview(one),
-            })
+    let results: Vec<Value> = kept.newest(limit, |one| {
+        json!({
+            "session_id": one.id,
+            "title": one.title,
+            "source": one.source(),
+            "started_at": one.started_seconds(),
+            "last_active": one.last_active_seconds(),
+            "message_count": one.said.len(),
+            "preview": preview(one),
         })
-        .collect();
+    });
     let count = results.len();
     object(json!({
         "success": true,
@@ -232,9 +227,12 @@ fn preview(one: &Earlier) -> String {
 
 /// A whole conversation, or of a long one its beginning and its end.
 fn read(kept: &Kept, id: &str) -> Result<Map<String, Value>, String> {
-    let one = kept
-        .by_id(id)
-        .ok_or_else(|| format!("session_id not found: {id}"))?;
+    let Some(found) = kept.by_id(id) else {
+        return Err(format!("session_id not found: {id}"));
+    };
+    let one = match found {
+        Found::Earlier(one) | Found::Current(one) => one,
+    };
     let total = one.said.len();
     let (head, tail) = READ;
     let is_cut = total > head + tail;
@@ -246,7 +244,7 @@ fn read(kept: &Kept, id: &str) -> Result<Map<String, Value>, String> {
         "success": true,
         "mode": "read",
         "session_id": id,
-        "session_meta": about(one),
+        "session_meta": about(&one),
         "message_count": total,
         "truncated": is_cut,
         "messages": messages,
@@ -270,36 +268,31 @@ fn scroll(
 ) -> Result<Map<String, Value>, String> {
     let number = number(anchor).ok_or("scroll requires integer around_message_id")?;
     let reach = within(given.get("window"), 5, 20);
-    if kept
-        .current
-        .as_ref()
-        .is_some_and(|current| current.id == id)
-    {
-        return Err(
-            "scroll rejected: anchor lives in the current session lineage (already in your active context)"
-                .to_owned(),
-        );
-    }
-    let one = kept
-        .by_id(id)
-        .ok_or_else(|| format!("session_id not found: {id}"))?;
+    let one = match kept.by_id(id) {
+        Some(Found::Earlier(one)) => one,
+        Some(Found::Current(_)) => {
+            return Err(
+                "scroll rejected: anchor lives in the current session lineage (already in your active context)"
+                    .to_owned(),
+            );
+        }
+        None => return Err(format!("session_id not found: {id}")),
+    };
     if i64::try_from(number).is_err() {
         return Err(
             "failed to load messages: Python int too large to convert to SQLite INTEGER".to_owned(),
         );
     }
-    let nowhere = || format!("around_message_id {number} not in session_id {id}");
-    let place = usize::try_from(number.saturating_sub(1))
-        .ok()
-        .filter(|place| *place < one.said.len())
-        .ok_or_else(nowhere)?;
+    let place = one
+        .place(number)
+        .ok_or_else(|| format!("around_message_id {number} not in session_id {id}"))?;
     let window = around(&one.said, place, reach);
     Ok(object(json!({
         "success": true,
         "mode": "scroll",
         "session_id": id,
-        "around_message_id": place + 1,
-        "session_meta": about(one),
+        "around_message_id": one.number(place),
+        "session_meta": about(&one),
         "window": reach,
         "messages": one.told(window.clone(), Some(place)),
         "messages_before": place - window.start,

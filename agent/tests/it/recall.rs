@@ -177,7 +177,14 @@ fn a_conversation_is_browsed_read_scrolled_and_found() {
         .iter()
         .map(|one| one["id"].as_u64().unwrap())
         .collect();
-    assert_eq!(numbers, (1..=20).chain(31..=40).collect::<Vec<_>>());
+    // They are counted from a number of this conversation's own.
+    let from = numbers[0] - 1;
+    assert!(
+        from >= 1_000_000 && from.is_multiple_of(1_000_000),
+        "{from}"
+    );
+    let expected = (1..=20).chain(31..=40).map(|number| from + number);
+    assert_eq!(numbers, expected.collect::<Vec<_>>());
     assert_eq!(
         read["messages"][2]["tool_calls"][0]["function"]["name"],
         "terminal"
@@ -191,15 +198,18 @@ fn a_conversation_is_browsed_read_scrolled_and_found() {
         (&json!(2), &json!(1))
     );
     assert_eq!(scrolled["messages"][2]["anchor"], true);
+    assert_eq!(scrolled["around_message_id"], from + 39);
+    let told = call(json!({"session_id": id, "around_message_id": from + 39, "window": 2}));
+    assert_eq!(told, scrolled);
 
     let found = call(json!({"query": "indigo OR nothing"}));
     let one = &found["results"][0];
     assert_eq!(one["snippet"].as_str().unwrap().trim(), "with >>>indigo<<<");
     assert_eq!(
         (&one["match_message_id"], &one["messages_after"]),
-        (&json!(2), &json!(5))
+        (&json!(from + 2), &json!(5))
     );
-    assert_eq!(one["bookend_end"][2]["id"], 40);
+    assert_eq!(one["bookend_end"][2]["id"], from + 40);
     // The tool's result in the window is left out there.
     assert_eq!(one["messages"].as_array().unwrap().len(), 6);
 
@@ -209,7 +219,11 @@ fn a_conversation_is_browsed_read_scrolled_and_found() {
         1
     );
     let called = call(json!({"query": "madder"}));
-    assert_eq!(called["results"][0]["match_message_id"], 3, "{called}");
+    assert_eq!(
+        called["results"][0]["match_message_id"],
+        from + 3,
+        "{called}"
+    );
     let titled = call(json!({"query": "'how is wool dyed?'"}));
     assert_eq!(
         titled["results"][0]["matched_role"], "session_title",
@@ -253,4 +267,121 @@ fn what_is_damaged_or_from_an_older_version_stops_no_search() {
             .unwrap()
             .starts_with("March 05, 2025")
     );
+}
+
+#[test]
+fn what_was_told_of_one_conversation_is_no_message_of_another() {
+    let mut bench = Bench::new();
+    let first = bench.runtime.first_agent();
+    let words = GrantWords::new("session.read", "*");
+    bench.runtime.grant(first, &words).unwrap();
+    let (state, here) = (bench.state.clone(), bench.workspace.clone());
+    let [one, other] = [7, 8].map(|session| {
+        let messages = talk(&["dye the wool", "with what?", "indigo", "it is done"]);
+        had(&state, &here, Shelf::Terminal, &messages, session)
+    });
+    let mut call = |args: Value| value(&bench.call("session_search", args));
+    let read = call(json!({"session_id": other}));
+    let number = read["messages"][2]["id"].as_u64().unwrap();
+    let asked = |id: &str| json!({"session_id": id, "around_message_id": number});
+    assert_eq!(call(asked(&other))["messages"][2]["anchor"], true);
+    assert_eq!(
+        call(asked(&one))["error"],
+        format!("around_message_id {number} not in session_id {one}")
+    );
+}
+
+/// Bytes this process has read.
+fn read_so_far() -> u64 {
+    let told = std::fs::read_to_string("/proc/self/io").unwrap();
+    let line = told.lines().find_map(|line| line.strip_prefix("rchar: "));
+    line.unwrap().parse().unwrap()
+}
+
+/// The most memory this process had since it was asked last, in bytes.
+fn most_memory_since(clear: bool) -> u64 {
+    let told = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.unwrap().trim().trim_end_matches(" kB");
+    if clear {
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    }
+    kilobytes.parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn of_many_conversations_only_what_is_asked_about_is_read_and_held() {
+    const MANY: usize = 24;
+    const MEGABYTE: usize = 1 << 20;
+    let mut bench = Bench::new();
+    let first = bench.runtime.first_agent();
+    let words = GrantWords::new("session.read", "*");
+    bench.runtime.grant(first, &words).unwrap();
+    let (state, here) = (bench.state.clone(), bench.workspace.clone());
+    // A few words, said over and over: the index of it is small, and what is held are texts.
+    let long = "so the wool was dyed ".repeat(MEGABYTE / 21);
+    let mut ids = Vec::new();
+    for number in 0..MANY {
+        let messages = talk(&[&format!("question {number}"), &long]);
+        ids.push(had(&state, &here, Shelf::Terminal, &messages, 70));
+    }
+    let mut call = |args: Value| value(&bench.call("session_search", args));
+    let before = read_so_far();
+    let told = call(json!({"session_id": ids[3]}));
+    assert_eq!(told["message_count"], 2);
+    let bytes = read_so_far() - before;
+    assert!(bytes < 8 << 20, "{bytes} bytes were read for one of them");
+
+    drop((told, long));
+    most_memory_since(true);
+    let before = most_memory_since(true);
+    let told = call(json!({"query": "\"question 13\""}));
+    assert_eq!(told["results"][0]["session_id"], ids[13], "{told}");
+    let held = most_memory_since(false).saturating_sub(before);
+    let texts = u64::try_from(MANY * MEGABYTE).unwrap();
+    assert!(held < 2 * texts, "{held} bytes for {texts} of texts");
+}
+
+#[test]
+fn the_newest_are_listed_by_what_was_said_last() {
+    let mut bench = Bench::new();
+    let first = bench.runtime.first_agent();
+    let words = GrantWords::new("session.read", "*");
+    bench.runtime.grant(first, &words).unwrap();
+    let (state, here) = (bench.state.clone(), bench.workspace.clone());
+    let at = |minute: u64, seconds: u64| (29_000_000 + minute) * 60_000 + seconds * 1000;
+    let mut ids = Vec::new();
+    // Written last in these minutes; the second is the newest by what was said in it, and the
+    // fourth was written late and says nothing new.
+    for (updated, said) in [
+        (at(3, 0), at(3, 10)),
+        (at(3, 0), at(3, 50)),
+        (at(2, 0), at(2, 5)),
+        (at(9, 0), at(1, 0)),
+    ] {
+        let id = conversation::new_id().unwrap();
+        let dir = Shelf::Terminal.dir_of(&state, &id);
+        std::fs::create_dir_all(&dir).unwrap();
+        let updated = jiff::Timestamp::from_millisecond(i64::try_from(updated).unwrap()).unwrap();
+        let standing = json!({"updated": updated.to_string(), "read": true});
+        let mut head = standing.clone();
+        head["cwd"] = json!(here);
+        head["started"] = json!(at(0, 0));
+        let lines = [head, json!({"user": "words", "at": said}), standing];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let file = dir.join("conversation.jsonl");
+        std::fs::write(&file, text).unwrap();
+        let own = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&file, own).unwrap();
+        ids.push(id);
+    }
+    for limit in 1..=4 {
+        let told = value(&bench.call("session_search", json!({ "limit": limit })));
+        let listed = told["results"].as_array().unwrap().iter();
+        let listed: Vec<&str> = listed
+            .map(|one| one["session_id"].as_str().unwrap())
+            .collect();
+        let expected = [&*ids[1], &ids[0], &ids[2], &ids[3]];
+        assert_eq!(listed, expected[..limit], "{told}");
+    }
 }

@@ -1,14 +1,15 @@
 //! Rule `message-ids`: how messages of conversations are numbered.
 //!
-//! Hermes counts the messages of all conversations together, the agent those of each. A
-//! case's conversations are entered into Hermes so that the n-th message of the c-th one,
-//! counted from none, is number c million and n: the same number for the first, and one that
-//! says by itself which message it is for every other. This must never reach into other
+//! Hermes counts the messages of all conversations together, the agent those of each from a
+//! number of millions that is drawn from its id. A case's conversations are entered into
+//! Hermes so that the n-th message of the c-th one, counted from none, is number c million and
+//! n. So without its millions a number says which message of its conversation it is; which
+//! conversation that is, is told beside it. This must never reach into other
 //! tools' results, into what was said, or into numbers that are no message's.
 
 use serde_json::Value;
 
-/// How far apart Hermes' numbers of two conversations lie.
+/// How far apart the numbers of two conversations lie.
 const APART: u64 = 1_000_000;
 /// So many messages of one are told apart from those of the next.
 #[expect(clippy::cast_possible_truncation, reason = "a million fits")]

@@ -1,11 +1,13 @@
 //! A query: conversations in which something like it was said, each with how it began, what
 //! was said around what matches, and how it ended.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{object, spoken};
 use crate::{
-    recall::{Earlier, Index, Kept, Order, how, made_safe, surroundings},
+    recall::{Earlier, Hit, Kept, Order, how, made_safe, surroundings},
     text::pytext,
 };
 
@@ -36,21 +38,26 @@ pub(super) fn run(
             "message": "No matching sessions found.",
         })));
     }
-    let mut seen: Vec<usize> = titled.iter().map(|(place, _)| *place).collect();
+    let mut seen: Vec<String> = titled.iter().map(|(id, _)| id.clone()).collect();
     let mut results: Vec<Value> = titled.into_iter().map(|(_, told)| told).collect();
+    let mut looked_at = BTreeSet::new();
     for hit in hits {
         if seen.len() >= limit {
             break;
         }
-        let Some(one) = kept.earlier.get(hit.conversation) else {
+        // The best of each is told, and only of that one what was said is read again.
+        if !looked_at.insert(hit.conversation) {
+            continue;
+        }
+        let Some(one) = kept.of(&hit).filter(|one| !seen.contains(&one.id)) else {
             continue;
         };
-        if !seen.contains(&hit.conversation) {
-            seen.push(hit.conversation);
-            let role = one.said.get(hit.message).map(|said| said.role.as_str());
-            let found = (role.unwrap_or_default(), hit.excerpt);
-            results.push(told(one, hit.message, found));
-        }
+        // What was said there may have been said in other words since.
+        let Some(said) = one.said.get(hit.message) else {
+            continue;
+        };
+        results.push(told(&one, hit.message, (said.role.as_str(), hit.excerpt)));
+        seen.push(one.id);
     }
     let count = results.len();
     Ok(object(json!({
@@ -64,16 +71,15 @@ pub(super) fn run(
 }
 
 /// The conversation whose title the query is.
-fn titled(kept: &Kept, query: &str) -> Option<(usize, Value)> {
+fn titled(kept: &Kept, query: &str) -> Option<(String, Value)> {
     let title = pytext::strip(query).trim_matches(['`', '\'', '"']);
     if title.is_empty() {
         return None;
     }
-    let place = kept.by_title(title)?;
-    let one = kept.earlier.get(place)?;
+    let one = kept.by_title(title)?;
     let its = one.title.as_deref().unwrap_or(title);
     let excerpt = format!("Session title matched: {its}");
-    let mut told = told(one, 0, ("session_title", excerpt));
+    let mut told = told(&one, 0, ("session_title", excerpt));
     if let Some(fields) = told.as_object_mut() {
         let count = one.said.len();
         fields.insert("title".to_owned(), json!(its));
@@ -96,7 +102,7 @@ fn titled(kept: &Kept, query: &str) -> Option<(usize, Value)> {
             fields.insert("match_message_id".to_owned(), Value::Null);
         }
     }
-    Some((place, told))
+    Some((one.id, told))
 }
 
 fn told(one: &Earlier, place: usize, (role, excerpt): (&str, String)) -> Value {
@@ -108,7 +114,7 @@ fn told(one: &Earlier, place: usize, (role, excerpt): (&str, String)) -> Value {
         "model": one.model.as_deref().unwrap_or("unknown"),
         "title": one.title,
         "matched_role": role,
-        "match_message_id": place + 1,
+        "match_message_id": one.number(place),
         "snippet": excerpt,
         "bookend_start": one.told(view.beginning, None),
         "messages": one.told(view.window, Some(place)),
@@ -118,11 +124,7 @@ fn told(one: &Earlier, place: usize, (role, excerpt): (&str, String)) -> Value {
     })
 }
 
-fn matching(
-    kept: &Kept,
-    query: &str,
-    given: &Map<String, Value>,
-) -> Result<Vec<crate::recall::Hit>, String> {
+fn matching(kept: &Kept, query: &str, given: &Map<String, Value>) -> Result<Vec<Hit>, String> {
     let query = made_safe(query);
     if query.is_empty() {
         return Ok(Vec::new());
@@ -147,6 +149,5 @@ fn matching(
     };
     let search = how(&query);
     let failed = |error: rusqlite::Error| format!("Search failed: {error}");
-    let index = Index::of(&kept.earlier, &search).map_err(failed)?;
-    index.search(&search, &roles, order).map_err(failed)
+    kept.search(&search, &roles, order).map_err(failed)
 }

@@ -41,6 +41,7 @@ pub fn suite() -> anyhow::Result<Suite> {
     cases.extend(odd());
     cases.extend(half());
     cases.extend(other_ways());
+    cases.extend(of_another());
     let mut defaults = defaults(SEED);
     defaults["world"]["conversations"] = json!(desk::conversations());
     Ok(Suite {
@@ -519,6 +520,26 @@ fn other_ways() -> Vec<Draft> {
         about(json!({"query": "pelicans", "sort": "newest", "limit": 2})),
         call("other-digits", &other),
     ]
+}
+
+/// What was told of one conversation is no message of another.
+fn of_another() -> impl Iterator<Item = Draft> {
+    let pairs = [
+        (0, desk::LONG, 0),
+        (0, desk::LONG, 2),
+        (desk::LONG, 0, 1),
+        (desk::LONG, desk::THIRTY, 29),
+        (desk::SHORT, desk::TOOLS, 0),
+        (desk::TOOLS, desk::SHORT, 0),
+        (desk::EMPTY, 0, 0),
+    ];
+    pairs.into_iter().map(|(asked, read, place)| {
+        let number = told(1, &format!("/messages/{place}/id"));
+        call("followed", &json!({"session_id": Talk::id(read)})).call(
+            TOOL,
+            &json!({"session_id": Talk::id(asked), "around_message_id": number, "window": 1}),
+        )
+    })
 }
 
 /// Only a model's own text can hold half a letter.
