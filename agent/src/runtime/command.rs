@@ -255,6 +255,7 @@ impl Hands<'_> {
         let feeder = reads.map(Feeder::of).transpose().map_err(|error| {
             Stop::Broken(format!("the command cannot be given its input: {error}"))
         })?;
+        let whose = self.whose();
         let (call, running) = self.launch(launch, seen, feed::streams(feeder.as_ref()))?;
         let mut wanted = true;
         let finished = running.and_then(|mut running| {
@@ -331,7 +332,7 @@ impl Hands<'_> {
         }
         Ok(CommandRun {
             lacking,
-            ..self.report(&finished, seen, discarded)
+            ..self.report(whose, &finished, seen, discarded)
         })
     }
 
@@ -440,6 +441,7 @@ impl Hands<'_> {
 
     fn report(
         &self,
+        whose: Whose,
         finished: &Finished,
         seen: &[Seen],
         discarded: Option<(Denial, bool)>,
@@ -456,7 +458,7 @@ impl Hands<'_> {
         let errors = String::from_utf8_lossy(&finished.stderr.head);
         CommandRun {
             ending: finished.ending,
-            reasons: self.reasons(self.whose(), finished, seen, [&output, &errors]),
+            reasons: self.reasons(&whose, finished, seen, [&output, &errors]),
             missing: missing::missing(finished.ending, &[&output, &errors]),
             output,
             output_letters,

@@ -216,10 +216,11 @@ impl Hands<'_> {
             every: LOOK_EVERY,
             called_off: "the job's run was called off",
         };
+        let whose = self.whose();
         let (finished, discarded) = self.run_to_its_end(launch, streams, &seen, &care, |_| {})?;
         Ok(ScriptRun {
             discarded,
-            ..self.script_run(finished, &seen, timeout)
+            ..self.script_run(&whose, finished, &seen, timeout)
         })
     }
 }

@@ -19,7 +19,7 @@ use hermitcrab_sandbox::spawn::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    command::{Care, Launch, Reasons},
+    command::{Care, Launch, Reasons, Whose},
     hands::Hands,
     seen::{Seen, unless_planted},
     turn::Stop,
@@ -132,6 +132,7 @@ impl Hands<'_> {
             every: PATIENCE,
             called_off: "the script was stopped",
         };
+        let whose = self.whose();
         let (finished, discarded) =
             self.run_to_its_end(launch, streams, &seen, &care, |hands| {
                 hands.serve(&mut line)
@@ -139,25 +140,21 @@ impl Hands<'_> {
         Ok(ScriptRun {
             calls: line.calls,
             discarded,
-            ..self.script_run(finished, &seen, timeout)
+            ..self.script_run(&whose, finished, &seen, timeout)
         })
     }
 
     /// What a script came to that saw this, had called nothing and lost nothing.
     pub(super) fn script_run(
         &self,
+        whose: &Whose,
         finished: Finished,
         seen: &[Seen],
         timeout: Duration,
     ) -> ScriptRun {
         let (printed, complained) = (finished.stdout.to_bytes(), finished.stderr.to_bytes());
         let said = [&printed, &complained].map(|said| String::from_utf8_lossy(said));
-        let reasons = self.reasons(
-            self.whose(),
-            &finished,
-            seen,
-            said.each_ref().map(AsRef::as_ref),
-        );
+        let reasons = self.reasons(whose, &finished, seen, said.each_ref().map(AsRef::as_ref));
         ScriptRun {
             ending: finished.ending,
             stdout: finished.stdout,

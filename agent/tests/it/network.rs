@@ -12,9 +12,9 @@ use std::{
 
 use hermitcrab::{
     ports::ProgressPort,
-    runtime::{Fate, GrantWords},
+    runtime::{Fate, GrantWords, TypedCommand},
 };
-use hermitcrab_core::grant::AgentId;
+use hermitcrab_core::{grant::AgentId, session::Asking};
 use serde_json::{Value, json};
 use support::Bench;
 
@@ -318,6 +318,51 @@ fn a_model_is_told_which_grant_lets_a_command_reach_whom_it_wanted() {
         "{said}"
     );
     assert_eq!(told(&mut bench, &tunnel(open)), "");
+}
+
+#[test]
+fn a_person_is_told_why_what_they_granted_is_not_reached_and_has_it_back() {
+    let mut bench = Bench::beginning_with(|config| {
+        config.asking = Asking::Refuse;
+    });
+    let port = server("welcome\n");
+    let peer = format!("127.0.0.1:{port}");
+    // A program says what it says where a network is down.
+    let command = format!(
+        "{} || exit 1; echo 'Could not resolve host: r.example.org'; exit 6",
+        tunnel(port)
+    );
+    let typed = |bench: &mut Bench| {
+        let first = bench.runtime.first_agent();
+        let typed = TypedCommand {
+            command: &command,
+            timeout: None,
+            reads: None,
+            apart: false,
+        };
+        bench.runtime.run_typed(first, &typed).came.unwrap()
+    };
+    grant(&mut bench, "net.connect", &peer);
+    let run = typed(&mut bench);
+    assert!(run.output.contains("welcome"), "{run:?}");
+    // It had one when it began, and what came is why the grant asks again.
+    assert_eq!(run.reasons.unreached, None, "{run:?}");
+
+    let run = typed(&mut bench);
+    assert!(!run.output.contains("welcome"), "{run:?}");
+    let told = run.reasons.unreached.unwrap_or_default();
+    assert!(
+        told.contains(&format!("without `{peer}`, which is granted"))
+            && told.contains(&format!("`grant net.connect={peer}`")),
+        "{told}"
+    );
+
+    grant(&mut bench, "net.connect", &peer);
+    for _ in 0..2 {
+        let run = typed(&mut bench);
+        assert!(run.output.contains("welcome"), "{run:?}");
+        assert_eq!(run.reasons.unreached, None, "{run:?}");
+    }
 }
 
 /// Keeps what is said of a running command, and ends it with the first of that.

@@ -132,7 +132,7 @@ impl Hands<'_> {
                 call,
                 command: job.command.clone(),
                 seen: std::mem::replace(&mut job.seen, Arc::new([])),
-                whose: job.whose,
+                whose: job.whose.clone(),
                 said,
             };
             if let Some(denial) = stopped {
@@ -200,7 +200,7 @@ impl Hands<'_> {
             killed,
             discarded,
             left_out,
-            reasons: self.reasons(ran.whose, finished, &ran.seen, [&ran.said, ""]),
+            reasons: self.reasons(&ran.whose, finished, &ran.seen, [&ran.said, ""]),
         })
     }
 }

@@ -4,7 +4,8 @@
 //! is; `net.listen` on the loopback gives a loopback that is shared by those commands of one
 //! agent that reach the same peers, and by nobody else.
 //! What a rule refuses, and what would have to be asked about while nobody can
-//! be asked, is left out: the command runs without it.
+//! be asked, is left out: the command runs without it. So does one that a person typed: what
+//! it runs may have been written by somebody else since the peer was granted.
 
 use hermitcrab_core::{
     action::Action,
@@ -31,17 +32,26 @@ impl Hands<'_> {
         self.runtime
             .machine
             .look(|session| held(session, (self.by, tool), now, steered, digest))
+            .gets
     }
 }
 
 impl Hands<'_> {
     /// What of the network a command of this agent has.
     pub(super) fn had(&self) -> Had {
-        let actions = self.network(Tool::Terminal, Digest::NONE);
-        let any = |verb: Verb| actions.iter().any(|action| action.verb() == verb);
+        let (now, tool) = (self.runtime.clock.now(), Tool::Terminal);
+        let steered = self.runtime.steering.is_some();
+        let held = |session: &Session| held(session, (self.by, tool), now, steered, Digest::NONE);
+        let held = self.runtime.machine.look(held);
+        let any = |verb: Verb| held.gets.iter().any(|action| action.verb() == verb);
         Had {
             peers: any(Verb::NetConnect),
             loopback: any(Verb::NetListen),
+            unasked: held
+                .unasked
+                .iter()
+                .map(|action| action.object().to_string())
+                .collect(),
         }
     }
 }
@@ -52,12 +62,23 @@ impl Runtime {
     pub fn peers(&self, by: AgentId) -> Vec<String> {
         let (now, tool) = (self.clock.now(), Tool::Terminal);
         let held = |session: &Session| held(session, (by, tool), now, false, Digest::NONE);
-        let actions = self.machine.look(held);
-        let peers = actions
+        let held = self.machine.look(held);
+        let peers = held
+            .gets
             .iter()
             .filter(|action| action.verb() == Verb::NetConnect);
         peers.map(|action| action.object().to_string()).collect()
     }
+}
+
+/// What somebody holds of the network.
+#[derive(Debug, Default)]
+struct Held {
+    /// What a command gets of it.
+    gets: Vec<Action>,
+    /// Peers of grants that are older than what was read since, so that somebody would have
+    /// to be asked, and nobody can be.
+    unasked: Vec<Action>,
 }
 
 /// What `by` holds of the network and may use for this call.
@@ -67,8 +88,8 @@ fn held(
     now: Instant,
     steered: bool,
     digest: Digest,
-) -> Vec<Action> {
-    let mut actions = Vec::new();
+) -> Held {
+    let mut held = Held::default();
     for grant in session.held_by(by) {
         let stands = session.table().usable(grant.id(), now).is_ok();
         if !stands || grant.limits().uses != Uses::Uncounted {
@@ -85,17 +106,22 @@ fn held(
             };
             let flow = session.flow();
             let tainted = steered || !flow.vouches_so_far(session.table(), by, grant.id(), &action);
-            let gets = match session.explain(by, tool, &action).stance {
-                Stance::Allow => !tainted || session.asking() != Asking::Refuse,
-                Stance::Ask => session.asking() != Asking::Refuse,
-                Stance::Deny => false,
+            let is_asked = session.asking() != Asking::Refuse;
+            let into = match session.explain(by, tool, &action).stance {
+                Stance::Allow if !tainted || is_asked => &mut held.gets,
+                Stance::Ask if is_asked => &mut held.gets,
+                Stance::Allow if action.verb() == Verb::NetConnect => &mut held.unasked,
+                Stance::Allow | Stance::Ask | Stance::Deny => continue,
             };
-            if gets && !actions.contains(&action) {
-                actions.push(action);
+            if !into.contains(&action) {
+                into.push(action);
             }
         }
     }
-    actions
+    // Granted anew since, it is had.
+    let Held { gets, unasked } = &mut held;
+    unasked.retain(|action| !gets.contains(action));
+    held
 }
 
 /// The peers in words, for whoever is asked.

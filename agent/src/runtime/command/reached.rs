@@ -57,27 +57,33 @@ const HOW: &str = "If that is wanted, `net.connect=HOST:PORT` grants a host; wha
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// What of the network a command had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Had {
     /// Peers, through the proxy.
     pub peers: bool,
     /// A loopback that others share.
     pub loopback: bool,
+    /// Peers that are granted and were left out, because their grants ask again and nobody
+    /// can be asked.
+    pub unasked: Vec<String>,
 }
 
 /// Why it did not reach whom it wanted to, and what lets it.
 pub(super) fn unreached(
-    had: Had,
+    had: &Had,
     ending: Ending,
     attempts: &[Attempt],
     said: &[&str],
 ) -> Option<String> {
     let refused = refused(attempts);
+    let unasked = had.unasked_in_words();
     if !refused.is_empty() {
         let is_grantable = attempts
             .iter()
             .any(|attempt| attempt.verdict == Verdict::NotListed);
-        let how = if is_grantable {
+        let how = if let Some(unasked) = unasked {
+            format!(" {unasked}")
+        } else if is_grantable {
             format!(" {HOW}.")
         } else {
             String::new()
@@ -89,6 +95,14 @@ pub(super) fn unreached(
     let mut lines = said.iter().flat_map(|said| said.lines());
     if !failed {
         return None;
+    }
+    if !had.peers
+        && lines.clone().any(|line| {
+            says(&NO_NETWORK, line) || says(&NO_SOCKET, line) || says(&NOBODY_LISTENS, line)
+        })
+        && let Some(unasked) = unasked
+    {
+        return Some(unasked);
     }
     if !had.peers && lines.clone().any(|line| says(&NO_NETWORK, line)) {
         let sought = sought(lines.clone());
@@ -109,6 +123,28 @@ pub(super) fn unreached(
          and `net.connect=127.0.0.1:PORT` reaches what listens there outside."
             .to_owned()
     })
+}
+
+impl Had {
+    /// That granted peers were left out, and what has them back.
+    fn unasked_in_words(&self) -> Option<String> {
+        let mut named: Vec<String> = self
+            .unasked
+            .iter()
+            .take(PEERS_MAX)
+            .map(|peer| format!("`{peer}`"))
+            .collect();
+        let first = self.unasked.first()?;
+        match self.unasked.len().saturating_sub(PEERS_MAX) {
+            0 => {}
+            more => named.push(format!("{more} more")),
+        }
+        Some(format!(
+            "It ran without {}, which is granted: data was read after the grant was made, so that the grant asks again, and \
+             nobody can be asked. Granted anew it counts for what was read by then: `grant net.connect={first}`.",
+            named.join(", ")
+        ))
+    }
 }
 
 /// Whom the proxy did not let it reach, and why, in words.
@@ -203,10 +239,11 @@ mod tests {
     const NOTHING: Had = Had {
         peers: false,
         loopback: false,
+        unasked: Vec::new(),
     };
 
     fn told(had: Had, status: i32, said: &str) -> String {
-        unreached(had, Ending::Exited(status), &[], &["", said]).unwrap_or_default()
+        unreached(&had, Ending::Exited(status), &[], &["", said]).unwrap_or_default()
     }
 
     fn tried(target: &str, verdict: Verdict) -> Attempt {
@@ -282,6 +319,28 @@ mod tests {
     }
 
     #[test]
+    fn where_what_is_granted_was_left_out_that_is_said_and_what_has_it_back() {
+        let had = Had {
+            unasked: vec!["r.example.org:443".to_owned()],
+            ..NOTHING
+        };
+        for said in [
+            "curl: (6) Could not resolve host: r.example.org\n",
+            "Error: connect EPERM 127.0.0.1:8000\n",
+            "curl: (7) Failed to connect to localhost port 8000: Connection refused\n",
+        ] {
+            let told = told(had.clone(), 6, said);
+            assert!(
+                told.contains("without `r.example.org:443`, which is granted")
+                    && told.contains("`grant net.connect=r.example.org:443`"),
+                "{said}: {told}"
+            );
+        }
+        assert_eq!(told(had.clone(), 1, "no such file\n"), "");
+        assert_eq!(told(had, 0, ""), "");
+    }
+
+    #[test]
     fn where_nobody_listens_on_a_loopback_of_its_own_that_is_said() {
         let said =
             "curl: (7) Failed to connect to localhost port 8000 after 0 ms: Connection refused\n";
@@ -343,7 +402,7 @@ mod tests {
             peers: true,
             ..NOTHING
         };
-        let told = unreached(had, Ending::Exited(0), &attempts, &[]).unwrap_or_default();
+        let told = unreached(&had, Ending::Exited(0), &attempts, &[]).unwrap_or_default();
         assert_eq!(told.matches("`a.example:443`").count(), 1, "{told}");
         for part in [
             "`net.connect=HOST:PORT`",
@@ -356,7 +415,7 @@ mod tests {
         let many: Vec<Attempt> = (0..9)
             .map(|n| tried(&format!("h{n}.example:1"), Verdict::NotListed))
             .collect();
-        let told = unreached(had, Ending::Exited(0), &many, &[]).unwrap_or_default();
+        let told = unreached(&had, Ending::Exited(0), &many, &[]).unwrap_or_default();
         assert!(told.contains("5 more") && !told.contains("h4"), "{told}");
     }
 }

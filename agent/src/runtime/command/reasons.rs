@@ -70,7 +70,7 @@ impl Reasons {
 
 /// Whose command it was, and what of the network it had when it began: another agent may be
 /// the one that learns of its end, and what is held may have changed by then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::runtime) struct Whose {
     pub(super) by: AgentId,
     pub(super) had: Had,
@@ -88,7 +88,7 @@ impl Hands<'_> {
     /// The reasons for what a command that saw this `said`.
     pub(in crate::runtime) fn reasons(
         &self,
-        whose: Whose,
+        whose: &Whose,
         finished: &Finished,
         seen: &[Seen],
         said: [&str; 2],
@@ -100,7 +100,7 @@ impl Hands<'_> {
             strange: seen::strange(finished, &said),
             ran_short: seen::ran_short(finished, &said),
             crowded: (failed && finished.confined.usage.refused_forks > 0).then_some(CROWDED),
-            unreached: reached::unreached(whose.had, finished.ending, &finished.attempts, &said),
+            unreached: reached::unreached(&whose.had, finished.ending, &finished.attempts, &said),
             linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
                 .then_some(LINKED),
         }
