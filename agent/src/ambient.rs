@@ -8,6 +8,7 @@
 )]
 
 use std::{
+    ffi::OsString,
     fs::File,
     io,
     path::PathBuf,
@@ -300,6 +301,12 @@ impl Drop for Interruptible {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
+}
+
+/// The words of the command line, with what the program was called by.
+#[must_use]
+pub fn words() -> Vec<OsString> {
+    std::env::args_os().collect()
 }
 
 /// Whether the first word of the command line is this one.

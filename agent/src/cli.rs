@@ -15,6 +15,7 @@ mod exec;
 mod explain;
 mod lines;
 mod model;
+mod no_text;
 mod open;
 mod plan;
 mod quoted;
@@ -28,6 +29,7 @@ mod span;
 mod undo;
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -65,7 +67,7 @@ enum What {
     Call {
         #[command(flatten)]
         setting: Setting,
-        /// terminal, read_file, write_file, patch or search_files
+        #[arg(help = run::tools())]
         tool: String,
         /// The arguments, as JSON
         arguments: String,
@@ -226,7 +228,8 @@ fn mode(text: &str) -> Result<Asking, String> {
 /// Reads the command line, does what it says, and says how to exit.
 #[must_use]
 pub fn main() -> ExitCode {
-    begin(Arguments::try_parse())
+    let words = ambient::words();
+    begin(Arguments::try_parse_from(&words), &words)
 }
 
 /// As [`main`], for a program that is not called `hermitcrab` and has read
@@ -234,14 +237,18 @@ pub fn main() -> ExitCode {
 #[must_use]
 pub fn main_with(words: &[String]) -> ExitCode {
     let name = std::iter::once("hermitcrab");
-    begin(Arguments::try_parse_from(
-        name.chain(words.iter().map(String::as_str)),
-    ))
+    let all = name.chain(words.iter().map(String::as_str));
+    begin(Arguments::try_parse_from(all), &[])
 }
 
-fn begin(arguments: Result<Arguments, clap::Error>) -> ExitCode {
+fn begin(arguments: Result<Arguments, clap::Error>, words: &[OsString]) -> ExitCode {
     let arguments = match arguments {
         Ok(arguments) => arguments,
+        // The parser does not say which one it is.
+        Err(error) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
+            say(&no_text::told(words));
+            return ExitCode::from(exit::USAGE);
+        }
         Err(error) => {
             let code = if error.use_stderr() {
                 exit::USAGE
@@ -276,8 +283,8 @@ fn is_command_without_dashes(error: &clap::Error) -> bool {
 
 /// Does what a command line at the prompt says, in the place it works in.
 fn run_words(words: &[String], place: &Where) -> Result<u8, Trouble> {
-    let mut line = vec!["hermitcrab".to_owned()];
-    line.extend(words.iter().cloned());
+    let mut line = vec![OsString::from("hermitcrab")];
+    line.extend(words.iter().map(OsString::from));
     let takes_place = |name: &str| !matches!(name, "config" | "audit" | "model");
     if words.first().is_some_and(|name| takes_place(name)) {
         for (flag, dir) in [
@@ -285,7 +292,7 @@ fn run_words(words: &[String], place: &Where) -> Result<u8, Trouble> {
             ("--state-dir", &place.state_dir),
         ] {
             if let Some(dir) = dir {
-                line.extend([flag.to_owned(), dir.to_string_lossy().into_owned()]);
+                line.extend([flag.into(), dir.as_os_str().to_owned()]);
             }
         }
     }

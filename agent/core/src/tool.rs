@@ -107,12 +107,15 @@ impl Tool {
         }
     }
 
+    /// Those a model is offered.
+    pub fn all_offered() -> impl Iterator<Item = Tool> {
+        Tool::ALL.into_iter().filter(|tool| tool.is_for_models())
+    }
+
     /// The tool a model means by this name; exact spelling only.
     #[must_use]
     pub fn offered(name: &str) -> Option<Tool> {
-        Tool::ALL
-            .into_iter()
-            .find(|tool| tool.is_for_models() && tool.as_str() == name)
+        Tool::all_offered().find(|tool| tool.as_str() == name)
     }
 
     /// Whether a model is ever offered it.

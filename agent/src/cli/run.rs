@@ -5,32 +5,79 @@ use std::{
     io::{IsTerminal as _, Write},
 };
 
+use hermitcrab_core::{outcome::DenialCode, tool::Tool};
 use serde_json::Value;
 
 use super::{Setting, Trouble, begin, say};
 use crate::{
+    config::keys::nearest,
     exit,
     runtime::{CallReport, Fate},
     screen::visible,
 };
 
+/// What can be called, for whoever asks how.
+pub fn tools() -> String {
+    let own: Vec<&str> = Tool::all_offered().map(Tool::as_str).collect();
+    format!(
+        "{}; or a tool of a configured server, as `hermitcrab servers NAME` lists them",
+        own.join(", ")
+    )
+}
+
 pub fn call(setting: &Setting, tool: &str, arguments: &str) -> u8 {
-    let arguments: Value = match serde_json::from_str(arguments) {
+    let arguments = match read(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            say(&format!("the arguments are not JSON: {error}"));
+        Err(why) => {
+            say(&format!(
+                "{why}; they are one object, such as '{{\"path\": \"notes.txt\"}}'"
+            ));
             return exit::USAGE;
         }
     };
     match one_call(setting, tool, &arguments) {
         Ok(report) => {
             print(&report.text);
+            if let Some(hint) = hint(&report.fate, tool) {
+                say(&hint);
+            }
             code(&report.fate)
         }
         Err((message, code)) => {
             say(&message);
             code
         }
+    }
+}
+
+/// The arguments; a model's are an object or none.
+fn read(arguments: &str) -> Result<Value, String> {
+    match serde_json::from_str(arguments) {
+        Ok(arguments @ Value::Object(_)) => Ok(arguments),
+        Ok(_) => Err("the arguments are no JSON object".to_owned()),
+        Err(error) => Err(format!("the arguments are not JSON: {error}")),
+    }
+}
+
+/// What helps a person, beside what a model is told.
+fn hint(fate: &Fate, tool: &str) -> Option<String> {
+    match fate {
+        Fate::Refused(DenialCode::UnknownTool) => {
+            let meant = nearest(tool, Tool::all_offered().map(Tool::as_str));
+            let meant = meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
+            Some(format!("{meant}`hermitcrab call --help` names all tools"))
+        }
+        Fate::Refused(DenialCode::NoCap) | Fate::RanDiscarded(DenialCode::NoCap) => Some(
+            "nobody could be asked; `--grant VERB=PLACE` grants what it names for this call, and `hermitcrab explain \
+             VERB PLACE` says by which rule"
+                .to_owned(),
+        ),
+        Fate::Ran
+        | Fate::ToolError
+        | Fate::Refused(_)
+        | Fate::RanDiscarded(_)
+        | Fate::AskedRefused(_)
+        | Fate::Failed(_) => None,
     }
 }
 

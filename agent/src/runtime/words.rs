@@ -60,7 +60,7 @@ impl fmt::Display for WordsError {
         match self {
             Self::Verb(verb) => write!(
                 f,
-                "`{verb}` cannot be granted; there are fs.list, fs.read, fs.create, fs.modify, fs.delete, fs.* for all five, proc.exec, net.connect, net.listen"
+                "`{verb}` cannot be granted; there are fs.list, fs.read, fs.create, fs.modify, fs.delete, fs.* for all five, proc.exec, net.connect, net.listen, session.read"
             ),
             Self::Object(verb, on) => write!(f, "`{verb}` cannot be granted on `{on}`"),
             Self::Runtime(error) => error.fmt(f),

@@ -469,3 +469,97 @@ fn the_doctor_says_of_each_mechanism_whether_it_is_there_and_what_is_lost_withou
         "{text}"
     );
 }
+
+#[test]
+fn the_help_of_call_names_every_tool_there_is() {
+    let dir = bench();
+    for flag in ["-h", "--help"] {
+        let output = hermitcrab(dir.path(), &["call", flag]);
+        let help = String::from_utf8(output.stdout).unwrap();
+        let help: Vec<&str> = help.split_whitespace().collect();
+        let help = help.join(" ");
+        let (_, from) = help.split_once("<TOOL> ").unwrap();
+        let (_, from) = from.split_once("<TOOL> ").unwrap_or(("", from));
+        let (named, _) = from
+            .split_once("; or a tool of a configured server")
+            .unwrap();
+        let tools = hermitcrab_core::tool::Tool::ALL.into_iter();
+        let offered: Vec<&str> = tools
+            .filter(|tool| tool.is_for_models())
+            .map(|tool| tool.as_str())
+            .collect();
+        assert_eq!(named.split(", ").collect::<Vec<_>>(), offered);
+    }
+}
+
+#[test]
+fn a_call_that_cannot_be_made_tells_a_person_what_to_type() {
+    let dir = bench();
+    let check = |arguments: &[&str], status: i32, said: &str| {
+        let output = hermitcrab(dir.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{errors}");
+        assert!(errors.contains(said), "{arguments:?}: {errors}");
+    };
+    check(
+        &["call", "read_fil", "{}"],
+        77,
+        "did you mean `read_file`? `hermitcrab call --help` names all tools",
+    );
+    check(
+        &["call", "read_file", "[]"],
+        64,
+        "no JSON object; they are one object, such as",
+    );
+    check(
+        &["call", "read_file", "{\"path\""],
+        64,
+        "they are one object, such as",
+    );
+    let write = r#"{"path": "a.txt", "content": "b\n"}"#;
+    check(&["call", "write_file", write], 77, "`--grant VERB=PLACE`");
+    check(
+        &["call", "session_search", "{}"],
+        77,
+        "`--grant VERB=PLACE`",
+    );
+    let search = ["call", "--grant", "session.read=*", "session_search", "{}"];
+    check(&search, 0, "");
+    let grant = ["call", "--grant", "fs.creat=new", "todo", "{}"];
+    check(
+        &grant,
+        64,
+        "there is no verb `fs.creat`; did you mean `fs.create`?",
+    );
+}
+
+#[test]
+fn what_is_no_text_is_refused_with_words_that_help_and_they_do() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let dir = bench();
+    let odd = OsStr::from_bytes(b"caf\xe9.txt");
+    let file = dir.path().join("proj").join(odd);
+    std::fs::write(&file, "x").unwrap();
+    let grant = OsStr::from_bytes(b"fs.modify=./caf\xe9.txt");
+    let output = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["exec".as_ref(), "--grant".as_ref(), grant])
+        .args(["--", "true"])
+        .current_dir(dir.path().join("proj"))
+        .env_clear()
+        .env("HOME", dir.path())
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(64), "{said}");
+    assert!(
+        said.contains("`fs.modify=./caf\\xe9.txt` is not UTF-8") && said.contains("fs.modify=DIR"),
+        "{said}"
+    );
+    let line = "for file in caf?.txt; do echo y > \"$file\"; done";
+    let arguments = ["exec", "--grant", "fs.modify=.", "--", line];
+    let output = hermitcrab(dir.path(), &arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "y\n");
+}

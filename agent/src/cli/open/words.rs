@@ -2,12 +2,29 @@
 
 use std::path::Path;
 
+use hermitcrab_core::authority::Verb;
+
 use crate::{
     cli::{Trouble, say},
+    config::keys::nearest,
     exit,
     runtime::{GrantWords, Runtime},
     screen::visible,
 };
+
+/// The verbs somebody types.
+const VERBS: [&str; 10] = [
+    Verb::FILES_AS_STR,
+    Verb::FsList.as_str(),
+    Verb::FsRead.as_str(),
+    Verb::FsCreate.as_str(),
+    Verb::FsModify.as_str(),
+    Verb::FsDelete.as_str(),
+    Verb::ProcExec.as_str(),
+    Verb::NetConnect.as_str(),
+    Verb::NetListen.as_str(),
+    Verb::SessionRead.as_str(),
+];
 
 /// `VERB=PATH`, the path from the current directory; `VERB=PEER` for the network.
 pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
@@ -17,6 +34,14 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
             exit::USAGE,
         ));
     };
+    // What no verb is like is told with all there are, by whoever grants it.
+    let is_one = verb == Verb::FILES_AS_STR || Verb::parse(verb).is_some();
+    if let (false, Some(meant)) = (is_one, nearest(verb, VERBS)) {
+        return Err((
+            format!("there is no verb `{verb}`; did you mean `{meant}`?"),
+            exit::USAGE,
+        ));
+    }
     Ok(GrantWords::new(verb, &object(verb, on, current)))
 }
 
