@@ -7,7 +7,7 @@
 mod below;
 mod summed;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use hermitcrab_core::{
     approval::{Reply, Scope},
@@ -133,6 +133,17 @@ pub fn grants_for_all(prompt: &Prompt<'_>) -> Option<String> {
     let grants = below.typed()?;
     Some(format!(
         "  to hold all below one directory, and not be asked: `grant {grants}` at the prompt, `--grant` of `exec`, `hermitcrab caps grant` to keep it\n"
+    ))
+}
+
+/// Where something beside the workspace is looked at: the grants that hold the directory it
+/// is in. That is no answer to a question about one name; it is said in full by who wants it.
+#[must_use]
+pub fn grants_to_look(prompt: &Prompt<'_>, workspace: &Path) -> Option<String> {
+    let below = Below::of(prompt)?.looked_at_beside(workspace)?;
+    let grants = below.typed()?;
+    Some(format!(
+        "  to have all of that directory looked at, and not be asked: `grant {grants}` at the prompt, `hermitcrab caps grant` to keep it\n"
     ))
 }
 

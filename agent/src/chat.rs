@@ -24,7 +24,11 @@ mod watch;
 
 use std::fmt;
 
-use hermitcrab_core::{grant::AgentId, label::Source, outcome::Denial};
+use hermitcrab_core::{
+    grant::AgentId,
+    label::Source,
+    outcome::{Denial, DenialCode},
+};
 
 use self::delegation::Batch;
 use self::loops::Loops;
@@ -103,6 +107,15 @@ pub struct ChatTurn {
     pub rounds: u32,
     /// Tokens read and written.
     pub tokens: (u64, u64),
+}
+
+impl ChatTurn {
+    /// Whether it wanted something in a place that is not open, about which nobody is asked.
+    #[must_use]
+    pub fn looked_elsewhere(&self) -> bool {
+        let refused = Fate::Refused(DenialCode::NoCap);
+        self.made.iter().any(|made| made.fate == refused)
+    }
 }
 
 /// How a turn ended.

@@ -80,7 +80,8 @@ impl TerminalUser {
 
     fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
         let widest = prompt.question.widest();
-        let workspace = self.workspace.as_deref();
+        let workspace = self.workspace.clone();
+        let workspace = workspace.as_deref();
         let below = workspace.and_then(|dir| Below::of(&prompt)?.within(dir));
         let below = below.as_ref();
         let shown = self.screen.diff(prompt.shown.trim_end(), self.columns());
@@ -123,7 +124,8 @@ impl TerminalUser {
                         let explained = answers::explained(widest, below);
                         let besides = match below {
                             Some(_) => answers::grant_of_most(&prompt),
-                            None => answers::grants_for_all(&prompt),
+                            None => answers::grants_for_all(&prompt)
+                                .or_else(|| answers::grants_to_look(&prompt, workspace?)),
                         };
                         let besides = besides.unwrap_or_default();
                         // A long name reads in no row like a word of this.

@@ -8,7 +8,7 @@ use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt as _, path::Path};
 
 use hermitcrab_core::{
     approval::Scope,
-    authority::Verb,
+    authority::{Extent, Verb},
     standing::{PortableCap, PortableObject},
 };
 
@@ -39,11 +39,13 @@ impl Below {
     fn of_all(caps: &[Option<PortableCap>]) -> Option<Self> {
         let mut verbs = Vec::new();
         let mut names: Vec<Vec<&[u8]>> = Vec::new();
+        let mut has_tree = false;
         for cap in caps {
             let cap = cap.as_ref()?;
-            let PortableObject::Place { at: place, .. } = cap.object() else {
+            let PortableObject::Place { at: place, extent } = cap.object() else {
                 return None;
             };
+            has_tree |= *extent == Extent::Tree;
             if !Verb::FILES.contains(&cap.verb()) {
                 return None;
             }
@@ -56,10 +58,10 @@ impl Below {
         names.sort_unstable();
         names.dedup();
         // Of several names what they share is a directory, and of a single one what
-        // is above it.
+        // is above it, unless that is a directory with all that is in it.
         let (first, last) = (names.first()?, names.last()?);
         let shared = if names.len() == 1 {
-            first.len().saturating_sub(1)
+            first.len().saturating_sub(usize::from(!has_tree))
         } else {
             first.iter().zip(last).take_while(|(a, b)| a == b).count()
         };
@@ -77,6 +79,16 @@ impl Below {
     pub fn within(self, dir: &Path) -> Option<Self> {
         let place = Path::new(OsStr::from_bytes(self.dir.as_bytes()));
         place.starts_with(dir).then_some(self)
+    }
+
+    /// The same, where it is only looked at and does not hold this directory: what lies
+    /// around somebody's work, a home for one, is not named to them for a file in it.
+    #[must_use]
+    pub fn looked_at_beside(self, dir: &Path) -> Option<Self> {
+        let only_looks = |verb: &Verb| matches!(verb, Verb::FsRead | Verb::FsList);
+        let place = Path::new(OsStr::from_bytes(self.dir.as_bytes()));
+        let is_beside = !dir.starts_with(place);
+        (is_beside && self.verbs.iter().all(only_looks)).then_some(self)
     }
 
     /// How many names were asked about.
@@ -182,6 +194,28 @@ mod tests {
         assert!(below("/w").is_some());
         assert!(below("/w/src/a").is_none());
         assert!(below("/w/sr").is_none());
+    }
+
+    #[test]
+    fn of_a_directory_with_all_in_it_it_is_that_directory() {
+        let place = RelPath::parse(b"o/logs").unwrap();
+        let cap = PortableCap::new(Verb::FsRead, PortableObject::tree(place)).unwrap();
+        let below = Below::of_all(&[Some(cap)]).unwrap();
+        assert_eq!(below.typed().as_deref(), Some("fs.read=/o/logs"));
+    }
+
+    #[test]
+    fn what_is_only_looked_at_is_named_beside_the_workspace_and_not_around_it() {
+        let check = |asked: &[(Verb, &str)], wanted: Option<&str>| {
+            let below = of(asked).unwrap().looked_at_beside(Path::new("/h/u/w"));
+            assert_eq!(below.and_then(|below| below.typed()).as_deref(), wanted);
+        };
+        check(&[(Verb::FsRead, "o/logs/a")], Some("fs.read=/o/logs"));
+        check(&[(Verb::FsList, "h/u/v/a")], Some("fs.list=/h/u/v"));
+        check(&[(Verb::FsRead, "h/u/notes")], None);
+        check(&[(Verb::FsRead, "h/x")], None);
+        check(&[(Verb::FsModify, "o/logs/a")], None);
+        check(&[(Verb::FsRead, "o/a"), (Verb::FsDelete, "o/a")], None);
     }
 
     #[test]

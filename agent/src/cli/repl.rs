@@ -23,7 +23,7 @@ use std::{
     rc::Rc,
 };
 
-use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::{approval::Asking, outcome::DenialCode};
 
 use self::{
     banner::Active,
@@ -538,6 +538,12 @@ impl Repl<'_> {
                 .collect();
             let line = format!("  {}{undo}", counts.join(", "));
             eprintln!("{}", self.screen.tone(Tone::Dim, &line));
+            // Which place that was may be somebody else's choice, so none stands in the words.
+            if turn.looked_elsewhere() && self.runtime.asking() != Asking::Refuse {
+                let line =
+                    "  in places that are not open nobody is asked: `grant fs.read=DIR` opens one";
+                eprintln!("{}", self.screen.tone(Tone::Dim, line));
+            }
         }
         match turn.end {
             // It is said that it was called off.

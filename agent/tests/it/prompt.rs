@@ -412,6 +412,8 @@ fn each_call_of_a_model_is_seen_as_it_is_made_and_what_it_prints_is_folded() {
     assert_eq!(at("[4970 more lines]") + 10, at("5000"));
     pty.keys("deny\r");
     pty.sees("1 done, 1 failed, 2 refused");
+    // Of the place outside nobody was asked, and how it is opened is said.
+    pty.sees("`grant fs.read=DIR` opens one");
     let shown = pty.prompt();
     for part in [
         "    you said no",
