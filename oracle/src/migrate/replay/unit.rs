@@ -63,9 +63,32 @@ pub fn never(tool: &str) -> Option<&'static str> {
         | "todo" => None,
         "process" => Some("it names a background process of that time"),
         "delegate_task" | "mixture_of_agents" => Some("it needs a model"),
-        "memory" | "session_search" | "cronjob" | "skill_manage" | "skills_list" | "skill_view"
-        | "clarify" => Some("it is about Hermes' own state or its user, not about the workspace"),
+        // Its answers are ranks over all that was ever said, and its arguments name messages by
+        // numbers of the database they were in.
+        "session_search" => {
+            Some("it looks through earlier conversations, which no world of a replay holds")
+        }
+        "memory" | "cronjob" | "skill_manage" | "skills_list" | "skill_view" | "clarify" => {
+            Some("it is about Hermes' own state or its user, not about the workspace")
+        }
         _ if tool.starts_with("web") || tool.starts_with("browser") => Some("it needs the network"),
         _ => Some("it is a service outside or a tool the agent does not have"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::tool::Tool;
+
+    use super::never;
+
+    #[test]
+    fn a_search_of_earlier_conversations_is_counted_apart_from_other_state() {
+        let why = never("session_search").unwrap();
+        assert!(why.contains("earlier conversations"), "{why}");
+        let others = Tool::all_offered().filter(|tool| *tool != Tool::SessionSearch);
+        for tool in others {
+            assert_ne!(never(tool.as_str()), Some(why), "{tool}");
+        }
     }
 }
