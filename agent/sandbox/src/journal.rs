@@ -27,6 +27,7 @@
 
 mod act;
 mod alike;
+mod areas;
 mod aside;
 mod besides;
 mod brief;
@@ -61,7 +62,7 @@ use rustix::io::Errno;
 
 pub use self::besides::Besides;
 pub use self::commit::{Commit, Part};
-pub use self::failed::CommitFailure;
+pub use self::failed::{CommitFailure, Stuck, StuckWhy};
 pub use self::incoming::Incoming;
 pub use self::parents::NewFile;
 pub use self::recover::Recovered;
@@ -90,6 +91,8 @@ pub struct Journal {
     made: Mutex<BTreeSet<CommitId>>,
     /// What of what it brings does not count.
     besides: Box<dyn Besides>,
+    /// What others left unfinished since it was opened.
+    found: Mutex<Recovered>,
 }
 
 /// Which commit.
@@ -205,6 +208,7 @@ impl Journal {
             steps,
             made: Mutex::default(),
             besides: Box::new(besides::Nothing),
+            found: Mutex::default(),
         };
         let _lock = journal.lock()?;
         if journal.numbers()?.is_empty() {

@@ -345,7 +345,7 @@ impl Hands<'_> {
                 other @ (Stop::Refused { .. } | Stop::Broken(_)) => other,
             }),
             Some(failure) => Err(Stop::Broken(format!(
-                "the changes could not be made ({}), and were taken back except at {}; what was there is kept in the journal",
+                "the changes could not be made ({}), and were taken back except at {}",
                 failure.error,
                 words::listed(&failure.stuck),
             ))),

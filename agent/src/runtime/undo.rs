@@ -15,7 +15,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     Journal,
     dircap::DirCap,
-    journal::{Commit, CommitFailure, CommitId, JournalError, Kept, Undo, UndoError},
+    journal::{Commit, CommitFailure, CommitId, JournalError, Kept, Recovered, Undo, UndoError},
 };
 
 use crate::{audit::LedgerError, state_dir::own_file};
@@ -85,6 +85,15 @@ impl Runtime {
     #[must_use]
     pub fn has_open(&self, place: &Path) -> bool {
         self.mounts.locate(place).is_some()
+    }
+
+    /// Says in the ledger what was taken back since the journal was opened, as other sessions
+    /// were cut off.
+    pub(super) fn note_recovered(&self) -> Result<(), RuntimeError> {
+        match &self.journal {
+            Some(journal) => note_recovered(&journal.take_recovered(), &self.machine),
+            None => Ok(()),
+        }
     }
 
     /// Makes sure that there is a journal.
@@ -177,6 +186,7 @@ impl Runtime {
                 Err(_) => Outcome::Failed,
             },
         )?;
+        self.note_recovered().map_err(UndoTrouble::Runtime)?;
         self.afoot.bring();
         Ok(UndoReport {
             undone: undo.kept().clone(),
@@ -201,7 +211,7 @@ fn taken_back(
         None => Ok(commit.id.unwrap_or(undo.kept().id)),
         Some(failure) if failure.stuck.is_empty() => Err(stop(failure).into()),
         Some(failure) => Err(UndoTrouble::Failed(format!(
-            "{}; not everything could be put back: {} changed meanwhile, what was there is kept in the journal",
+            "{}; not everything could be put back: {}",
             failure.error,
             words::listed(&failure.stuck),
         ))),
@@ -216,14 +226,23 @@ pub(super) fn open_journal(
 ) -> Result<Journal, RuntimeError> {
     let (mut journal, recovered) = Journal::open(state_dir)?;
     journal.count_without(Box::new(Uncounted(caches.clone())));
+    note_recovered(&recovered, machine)?;
+    match recovered.broken.into_iter().next() {
+        Some((place, why)) => Err(JournalError::Broken(place, why).into()),
+        None => Ok(journal),
+    }
+}
+
+/// Says in the ledger what was taken back of what was cut off.
+fn note_recovered(recovered: &Recovered, machine: &Machine) -> Result<(), RuntimeError> {
     let mut notes = Vec::new();
     for id in &recovered.taken_back {
         notes.push(format!("commit {id} was cut off and is taken back"));
     }
-    for (id, paths) in &recovered.stuck {
+    for (id, stuck) in &recovered.stuck {
         notes.push(format!(
-            "commit {id} was cut off and is taken back except at {}, which changed since",
-            words::listed(paths)
+            "commit {id} was cut off and is taken back except at {}",
+            words::listed(stuck)
         ));
     }
     for (place, why) in &recovered.broken {
@@ -232,10 +251,7 @@ pub(super) fn open_journal(
     for note in notes {
         machine.step(Event::Note(note))?;
     }
-    match recovered.broken.into_iter().next() {
-        Some((place, why)) => Err(JournalError::Broken(place, why).into()),
-        None => Ok(journal),
-    }
+    Ok(())
 }
 
 impl From<UndoError> for UndoTrouble {

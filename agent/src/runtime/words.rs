@@ -14,7 +14,7 @@ use hermitcrab_core::{
     time::Millis,
 };
 
-use hermitcrab_sandbox::net::is_loopback;
+use hermitcrab_sandbox::{journal::Stuck, net::is_loopback};
 
 use super::{
     Runtime, RuntimeConfig, RuntimeError,
@@ -244,8 +244,8 @@ pub(super) fn nearest_directory(path: &Path) -> &Path {
 }
 
 /// Names in a sentence.
-pub(super) fn listed(paths: &[RelPath]) -> String {
-    let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+pub(super) fn listed(stuck: &[Stuck]) -> String {
+    let names: Vec<String> = stuck.iter().map(Stuck::to_string).collect();
     names.join(", ")
 }
 

@@ -121,6 +121,17 @@ impl Node {
         Ok(Some((node, stat)))
     }
 
+    /// What stands for something on which another file system is mounted: nobody looks there.
+    pub(crate) fn mounted_on() -> Self {
+        Self {
+            kind: Kind::Dir,
+            mode: 0o755,
+            bytes: 0,
+            holds: Holds::Names,
+            xattrs: Xattrs::new(),
+        }
+    }
+
     fn file(dir: BorrowedFd<'_>, name: &[u8], stat: &Stat) -> io::Result<Self> {
         let mut node = Self {
             kind: Kind::File,
@@ -222,6 +233,10 @@ fn add(
 ) -> io::Result<()> {
     if depth > DEPTH_MAX {
         return Err(too_deep());
+    }
+    // Before it is looked at: whoever serves another file system may not answer.
+    if is_mounted(dir, name)? {
+        return Err(another_is_mounted());
     }
     let Some((node, _)) = Node::read(dir, name)? else {
         return Ok(());
@@ -353,7 +368,7 @@ pub(crate) fn open_dir_here(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Owne
     match rustix::fs::openat2(dir, name, DIR_FLAGS, Mode::empty(), HERE) {
         // Whether or not the kernel knows the call.
         Err(Errno::NOSYS) => open_dir(dir, name),
-        Err(Errno::XDEV) => Err(io::Error::other("another file system is mounted there")),
+        Err(Errno::XDEV) => Err(another_is_mounted()),
         opened => Ok(opened?),
     }
 }
@@ -365,7 +380,12 @@ pub(crate) fn open_usable(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedF
     Ok(opened)
 }
 
-/// Whether another file system, or a part of one, is mounted on a name.
+fn another_is_mounted() -> io::Error {
+    io::Error::other("another file system is mounted there")
+}
+
+/// Whether another file system, or a part of one, is mounted on a name. Nobody who serves it
+/// is asked.
 pub(crate) fn is_mounted(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<bool> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat2(dir, name, flags, Mode::empty(), HERE) {

@@ -31,7 +31,9 @@ use super::clock::Since;
 use super::copied::{Copied, Seen};
 use super::kept::Never;
 use super::layer::{self, Layer};
-use super::node::{Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_deep, xattrs_of};
+use super::node::{
+    Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir, too_deep, xattrs_of,
+};
 use super::owners::Owners;
 use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
@@ -275,9 +277,11 @@ impl Scan {
         if kind_of(&new) == Kind::File && new.st_nlink > 1 {
             new = *self.first_seen.entry(new.st_ino).or_insert(new);
         }
+        // Nobody looks at what is mounted there, whoever may serve it.
+        let mount = lower.filter(|lower| is_mounted(lower.as_fd(), name).unwrap_or(false));
         let old = match lower {
-            Some(lower) => stat_name(lower, name, path)?.map(|old| (lower, old)),
-            None => None,
+            Some(lower) if mount.is_none() => stat_name(lower, name, path)?.map(|old| (lower, old)),
+            Some(_) | None => None,
         };
         if self.while_it_runs.is_none() {
             layer::unlock(upper, name, &new).map_err(|error| failed("unlock", path, error))?;
@@ -291,7 +295,8 @@ impl Scan {
         };
         if whiteout {
             // What has the name since then is somebody else's.
-            if let Some((lower, _)) = old.filter(|_| !self.settled.is_gone(path))
+            let there = mount.or(old.map(|(lower, _)| lower));
+            if let Some(lower) = there.filter(|_| !self.settled.is_gone(path))
                 && self.may_go(lower, name, path)?
             {
                 self.note(path, None);
@@ -312,8 +317,22 @@ impl Scan {
             return Ok(());
         }
         let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
-        let was_dir = old.as_ref().is_some_and(|(_, old)| is_dir(old));
+        let was_dir = mount.is_some() || old.as_ref().is_some_and(|(_, old)| is_dir(old));
         let was_copied = self.seen(path).is_some_and(|seen| seen.is_the_one(&new));
+        if mount.is_some() {
+            if was_copied && is_dir(&new) {
+                let copy = open_dir(upper, name).map_err(|error| failed("open", path, error))?;
+                if self.is_as_copied(copy.as_fd(), &new, path)? {
+                    return Ok(());
+                }
+            }
+            if self.while_it_runs.is_some() {
+                self.note_waiting(&new);
+                return Ok(());
+            }
+            // What was made there is no change of what is mounted.
+            self.never.mounted.insert(path.clone());
+        }
         self.note_whose(&new, path, was_copied);
         if is_dir(&new) && was_copied && !was_dir {
             // Somebody removed the original meanwhile: what the command did in

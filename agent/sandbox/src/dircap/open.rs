@@ -43,6 +43,11 @@ pub(crate) fn open_beneath(
     }
     match try_open(dir, path, flags, resolve) {
         Ok(fd) => Ok(fd),
+        // Without links there is nothing else that could lead across; and whoever serves what
+        // is mounted there is not asked.
+        Err(Errno::XDEV) if links == Links::Refuse => {
+            Err(FsError::denied(DenialCode::MountCrossing, path))
+        }
         Err(Errno::XDEV) => {
             // Two answers share the number: outside, and on another mount.
             let inside = try_open(

@@ -11,26 +11,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, OFlags};
 
 use super::act;
+use super::areas::{Opened, clear_areas};
 use super::besides::Counts;
 use super::brought;
 use super::entry::{Entry, State, remove_tree};
-use super::failed::{CommitFailure, Failed, unstaged};
+use super::failed::{CommitFailure, Failed, Stuck, StuckWhy, unstaged};
 use super::ground::{Back, Ground};
-use super::plan::{Act, Op, Plan, Root, Touched};
+use super::plan::{Act, Op, Plan, Touched};
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, retain};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::{Fingerprint, fingerprint, read_tree};
 use crate::dircap::open::{Links, open_beneath};
-use crate::dircap::{DirCap, FsError, temporary_name};
+use crate::dircap::{DirCap, FsError};
 
 /// Up to so many directories are flushed one by one.
 const FLUSHED_ONE_BY_ONE_MAX: usize = 16;
@@ -61,12 +63,6 @@ pub(super) struct Prepared<'j> {
     pub entry: Entry<'j>,
     pub plan: Plan,
     pub grounds: Vec<Opened>,
-}
-
-/// An open root and its staging directory.
-pub(super) struct Opened {
-    pub root: OwnedFd,
-    pub area: OwnedFd,
 }
 
 impl Journal {
@@ -103,7 +99,7 @@ impl Journal {
             spend(number, part.dir, part.set, part.permits)?;
             bare.push((part.dir, part.set));
         }
-        let _lock = self.lock()?;
+        let _lock = self.lock_finished()?;
         let entry = Entry::create(self, self.next_number()?)?;
         let number = entry.number;
         let prepared = match self.prepare(entry, &bare, note) {
@@ -165,72 +161,6 @@ impl Journal {
         let staged = stage_sets(self, &mut plan, &grounds, parts);
         finish_preparing(self, entry, plan, grounds, staged)
     }
-
-    /// Opens every root and finds, or makes, a place to stage things for it.
-    pub(super) fn open_grounds(
-        &self,
-        entry: &Entry<'_>,
-        plan: &mut Plan,
-        dirs: &[BorrowedFd<'_>],
-    ) -> Result<Vec<Opened>, Failed> {
-        let top = RelPath::root();
-        let failed = |part: usize, operation: &'static str| {
-            let path = top.clone();
-            move |source: std::io::Error| {
-                let error = FsError::Io {
-                    operation,
-                    path: path.clone(),
-                    source,
-                };
-                Failed::at(part, &path, error)
-            }
-        };
-        let own = mount_of(entry.dir.as_fd()).map_err(Failed::in_journal)?;
-        let mut roots = Vec::new();
-        for (part, dir) in dirs.iter().enumerate() {
-            let root = dir.try_clone_to_owned().map_err(failed(part, "hold"))?;
-            let stat =
-                rustix::fs::fstat(&root).map_err(|errno| failed(part, "stat")(errno.into()))?;
-            let path = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))
-                .map_err(failed(part, "name"))?;
-            let mount = mount_of(root.as_fd()).map_err(|error| Failed::at(part, &top, error))?;
-            let beside = if mount == own {
-                None
-            } else {
-                Some(temporary_name().map_err(failed(part, "name a place for changes in"))?)
-            };
-            plan.roots.push(Root {
-                path: std::os::unix::ffi::OsStringExt::into_vec(path.into_os_string()),
-                inode: stat.st_ino,
-                beside,
-            });
-            roots.push(root);
-        }
-        if plan.roots.iter().any(|root| root.beside.is_some()) {
-            // Written down first: whoever comes after a crash must find them.
-            entry
-                .write(plan, State::Opening)
-                .map_err(Failed::in_journal)?;
-        }
-        let mut grounds = Vec::new();
-        for (part, (root, spec)) in roots.into_iter().zip(&plan.roots).enumerate() {
-            if let Some(name) = &spec.beside {
-                let made = failed(part, "make a place for changes in");
-                self.steps.pass("make a staging directory").map_err(&made)?;
-                rustix::fs::mkdirat(&root, name.as_slice(), Mode::RWXU)
-                    .map_err(|errno| made(errno.into()))?;
-            }
-            let area = match spec
-                .open_beside(root.as_fd())
-                .map_err(failed(part, "open"))?
-            {
-                Some(area) => area,
-                None => entry.dir.try_clone().map_err(failed(part, "hold"))?,
-            };
-            grounds.push(Opened { root, area });
-        }
-        Ok(grounds)
-    }
 }
 
 /// Flushes what was staged and writes the plan, or says what is to be cleared.
@@ -255,11 +185,8 @@ pub(super) fn finish_preparing<'j>(
             grounds,
         }),
         Err(failed) => {
-            for (root, ground) in plan.roots.iter().zip(&grounds) {
-                if let Some(name) = &root.beside {
-                    let _cleared = remove_tree(journal, ground.root.as_fd(), name);
-                }
-            }
+            let roots = grounds.iter().map(|ground| ground.root.as_fd());
+            clear_areas(journal, &plan.roots, roots);
             Err((Some(entry), failed))
         }
     }
@@ -405,10 +332,11 @@ impl Prepared<'_> {
 
     /// Takes everything back and says what it came to.
     fn give_up(self, journal: &Journal, failed: Failed) -> CommitFailure {
+        let roots = self.plan.roots.clone();
         let stuck = match self.take_back(journal) {
             Ok(stuck) => stuck,
-            // The next one to open the journal finds the plan and tries again.
-            Err(failed) => vec![failed.path],
+            // Whoever uses the journal next finds the plan and tries again.
+            Err(again) => vec![again.is_stuck(&roots, journal)],
         };
         CommitFailure {
             stuck,
@@ -417,7 +345,7 @@ impl Prepared<'_> {
     }
 
     /// Takes back, last first, whatever was done; names what was left alone.
-    pub(super) fn take_back(self, journal: &Journal) -> Result<Vec<RelPath>, Failed> {
+    pub(super) fn take_back(self, journal: &Journal) -> Result<Vec<Stuck>, Failed> {
         let mut stuck = Vec::new();
         for (at, op) in self.plan.ops.iter().enumerate().rev() {
             let Some(ground) = self.ground(journal, at, op) else {
@@ -425,7 +353,7 @@ impl Prepared<'_> {
             };
             match act::backward(&ground, op) {
                 Ok(Back::Done) => {}
-                Ok(Back::Kept) => stuck.push(op.path.clone()),
+                Ok(Back::Kept) => stuck.push((at, op)),
                 Err(error) => return Err(Failed::at(op.root, &op.path, error)),
             }
         }
@@ -433,6 +361,7 @@ impl Prepared<'_> {
         if stuck.is_empty() {
             self.clear_beside(journal);
             self.entry.remove().map_err(Failed::in_journal)?;
+            Ok(Vec::new())
         } else {
             self.bring_home(journal)?;
             let state = self.entry.state().map_err(Failed::in_journal)?;
@@ -440,8 +369,21 @@ impl Prepared<'_> {
                 .advance(state.unwrap_or(State::Planned), State::Stuck)
                 .map_err(Failed::in_journal)?;
             self.clear_beside(journal);
+            let named = stuck.into_iter().filter_map(|(at, op)| {
+                let kept = self.kept_of(at);
+                let root = self.plan.roots.get(op.root)?;
+                Some(Stuck::at(root, &op.path, StuckWhy::Changed(kept)))
+            });
+            Ok(named.collect())
         }
-        Ok(stuck)
+    }
+
+    /// Where what a step displaced lies in the entry.
+    fn kept_of(&self, at: usize) -> Option<PathBuf> {
+        let slot = at.to_string();
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::statat(&self.entry.dir, slot.as_str(), flags).ok()?;
+        Some(Path::new(&self.entry.place()).join(slot))
     }
 
     /// Waits until every rename is on the disk.
@@ -539,19 +481,11 @@ impl Prepared<'_> {
     /// Removes the staging directories beside workspaces. One that cannot be
     /// removed now goes when the journal is opened next.
     fn clear_beside(&self, journal: &Journal) {
-        for (root, ground) in self.plan.roots.iter().zip(&self.grounds) {
-            if let Some(name) = &root.beside {
-                let _cleared = remove_tree(journal, ground.root.as_fd(), name);
-            }
+        let roots = self.grounds.iter().map(|ground| ground.root.as_fd());
+        if clear_areas(journal, &self.plan.roots, roots) {
+            self.entry.forget_opening();
         }
     }
-}
-
-/// Between which places a rename is possible: the mount, and the file system.
-fn mount_of(dir: BorrowedFd<'_>) -> Result<(u64, u32, u32), FsError> {
-    let found = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
-        .map_err(|errno| FsError::io("stat", &RelPath::root(), errno))?;
-    Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
 }
 
 impl fmt::Debug for Part<'_, '_> {

@@ -139,6 +139,27 @@ impl<'j> Entry<'j> {
         Ok(None)
     }
 
+    /// Whether directories beside a workspace may be left of it.
+    pub(super) fn may_have_opened(&self) -> bool {
+        let opening = State::Opening.file();
+        rustix::fs::statat(&self.dir, opening, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// None is: nobody looks at the workspace for it any more, which may be on a file system
+    /// that does not answer by then.
+    pub(super) fn forget_opening(&self) {
+        // While the note stays they are looked for again.
+        let _gone = rustix::fs::unlinkat(&self.dir, State::Opening.file(), AtFlags::empty());
+    }
+
+    /// Whether it was begun, and neither done nor given up.
+    pub(super) fn is_unfinished(&self) -> Result<bool, JournalError> {
+        Ok(matches!(
+            self.state()?,
+            Some(State::Opening | State::Planned)
+        ))
+    }
+
     pub(super) fn is_stuck(&self) -> Result<bool, JournalError> {
         Ok(self.state()? == Some(State::Stuck))
     }

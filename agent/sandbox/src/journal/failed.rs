@@ -1,8 +1,14 @@
 //! Why a commit did not happen, and where that was noticed.
 
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
 use hermitcrab_core::path::RelPath;
 
-use super::JournalError;
+use super::plan::Root;
+use super::{Journal, JournalError};
 use crate::dircap::FsError;
 
 /// Why a commit did not happen.
@@ -15,14 +21,58 @@ pub struct CommitFailure {
     pub path: RelPath,
     /// Why.
     pub error: FsError,
-    /// Names that could not be put back, because somebody changed them too;
-    /// what they held is kept in the journal.
-    pub stuck: Vec<RelPath>,
+    /// Names that could not be put back.
+    pub stuck: Vec<Stuck>,
+}
+
+/// A name that could not be put back as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Where, from the root: one of several directories may hold it.
+    pub at: PathBuf,
+    /// Why, and what became of what was there.
+    pub why: StuckWhy,
+}
+
+/// Why a name could not be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StuckWhy {
+    /// Somebody changed it, too. What was there before lies here, if anything was.
+    Changed(Option<PathBuf>),
+    /// The system failed, in these words; it is tried again before anything else is done.
+    Failed(String),
+}
+
+impl Stuck {
+    /// A name below one of the directories.
+    pub(super) fn at(root: &Root, path: &RelPath, why: StuckWhy) -> Self {
+        let mut at = Path::new(OsStr::from_bytes(&root.path)).to_owned();
+        if !path.is_root() {
+            at.push(OsStr::from_bytes(path.as_bytes()));
+        }
+        Self { at, why }
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.at.display())?;
+        match &self.why {
+            StuckWhy::Changed(None) => f.write_str(" (changed since)"),
+            StuckWhy::Changed(Some(kept)) => {
+                write!(f, " (changed since; what it was is `{}`)", kept.display())
+            }
+            StuckWhy::Failed(why) => write!(
+                f,
+                " (not put back yet: {why}; that is tried again before the next change)"
+            ),
+        }
+    }
 }
 
 /// A failure at a name, or of the journal itself.
 pub(super) struct Failed {
-    part: Option<usize>,
+    pub(super) part: Option<usize>,
     pub(super) path: RelPath,
     pub(super) error: FsError,
 }
@@ -34,6 +84,18 @@ impl Failed {
             part: Some(part),
             path: path.clone(),
             error: error.into(),
+        }
+    }
+
+    /// That not even taking it back was possible.
+    pub(super) fn is_stuck(self, roots: &[Root], journal: &Journal) -> Stuck {
+        let why = StuckWhy::Failed(self.error.to_string());
+        match self.part.and_then(|part| roots.get(part)) {
+            Some(root) => Stuck::at(root, &self.path, why),
+            None => Stuck {
+                at: PathBuf::from(&journal.place),
+                why,
+            },
         }
     }
 

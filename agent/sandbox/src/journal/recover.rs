@@ -1,8 +1,11 @@
 //! What is done before anything else: nothing unfinished stays.
 
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
@@ -10,13 +13,18 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::act;
-use super::commit::{Opened, Prepared};
+use super::areas::Opened;
+use super::commit::Prepared;
 use super::entry::{Entry, State, remove_tree};
-use super::failed::Failed;
+use super::failed::{Failed, Stuck};
 use super::ground::Ground;
 use super::plan::{Act, Plan, Root};
 use super::{CommitId, Journal, JournalError};
 use crate::dircap::FsError;
+use crate::patience::Patience;
+
+/// How long a directory's file system may take: less than others wait for the journal.
+const OPEN_MAX: Duration = Duration::from_secs(8);
 
 /// What was found when a journal was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +33,7 @@ pub struct Recovered {
     pub taken_back: Vec<CommitId>,
     /// Commits that were cut off, with the names that somebody else changed
     /// since; these were left as they are, and what they held is kept.
-    pub stuck: Vec<(CommitId, Vec<RelPath>)>,
+    pub stuck: Vec<(CommitId, Vec<Stuck>)>,
     /// Parts that do not hold: where they are kept now, and why.
     pub broken: Vec<(String, String)>,
 }
@@ -68,12 +76,12 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
         };
         match state {
             State::Dropped => entry.remove()?,
-            State::Stuck => clear_beside(journal, &brief.roots),
+            State::Stuck => clear_beside(journal, &entry, &brief.roots),
             State::Committed if fault::is(Fault::FinishedIsTakenBack) => {
                 take_back(journal, entry, &mut recovered)?;
             }
             State::Committed => {
-                clear_beside(journal, &brief.roots);
+                clear_beside(journal, &entry, &brief.roots);
                 // It had taken that one's place; only its removal was cut off.
                 if let Some(number) = brief.undoes
                     && let Ok(undone) = Entry::open(journal, number)
@@ -82,7 +90,7 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
                 }
             }
             State::Opening => {
-                clear_beside(journal, &brief.roots);
+                clear_beside(journal, &entry, &brief.roots);
                 entry.remove()?;
             }
             State::Planned if fault::is(Fault::CutOffStays) => entry.remove()?,
@@ -107,6 +115,18 @@ fn take_back(
         Err(error) => return Err(error),
     };
     let id = CommitId(plan.number);
+    // One that does not answer is no reason to give up what is half done there.
+    for root in &plan.roots {
+        if let Err(error) = open_in_time(root)
+            && error.kind() == io::ErrorKind::TimedOut
+        {
+            return Err(JournalError::Io {
+                operation: "take back a commit of",
+                place: format!("{}, in `{}`", journal.place, path_of(root).display()),
+                source: error,
+            });
+        }
+    }
     let grounds = match open_grounds(journal, &entry, &plan)? {
         Ok(grounds) => grounds,
         Err(why) => {
@@ -127,11 +147,43 @@ fn take_back(
     Ok(())
 }
 
+impl Journal {
+    /// Nobody else works with the journal while this lives, and nothing unfinished is in it:
+    /// what another process was killed at, or could not take back, is taken back before
+    /// anything is done on top of it.
+    pub(super) fn lock_finished(&self) -> Result<OwnedFd, JournalError> {
+        let lock = self.lock()?;
+        for number in self.numbers()? {
+            let Some(entry) = Entry::open_if_there(self, number)? else {
+                continue;
+            };
+            if entry.is_unfinished()? {
+                let found = recover(self)?;
+                let mut since = self.found_since();
+                since.taken_back.extend(found.taken_back);
+                since.stuck.extend(found.stuck);
+                since.broken.extend(found.broken);
+                break;
+            }
+        }
+        Ok(lock)
+    }
+
+    /// What was taken back since the journal was opened, as others were cut off.
+    pub fn take_recovered(&self) -> Recovered {
+        std::mem::take(&mut *self.found_since())
+    }
+
+    fn found_since(&self) -> MutexGuard<'_, Recovered> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 fn not_taken_back(journal: &Journal, path: &RelPath, error: &FsError) -> JournalError {
     JournalError::Io {
         operation: "take back a commit of",
         place: format!("{}, at `{path}`", journal.place),
-        source: std::io::Error::other(error.to_string()),
+        source: io::Error::other(error.to_string()),
     }
 }
 
@@ -192,21 +244,20 @@ fn root_itself(root: &Root) -> Option<OwnedFd> {
 }
 
 /// Whether a directory, or the way to it, is closed to this process.
-pub(super) fn is_closed(root: &Root) -> bool {
+fn is_closed(root: &Root) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path_of(root), flags, Mode::empty());
-    match opened {
+    match open_in_time(root) {
         // It can be listed, and what is in it not be looked at.
-        Ok(dir) => matches!(
+        Ok((dir, _)) => matches!(
             rustix::fs::openat(&dir, ".", flags, Mode::empty()),
             Err(Errno::ACCESS)
         ),
-        Err(errno) => errno == Errno::ACCESS,
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
     }
 }
 
 fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Opened, String> {
-    let dir = open_root(root)?;
+    let dir = open_root(root).map_err(|unopened| unopened.why)?;
     let area = match root.open_beside(dir.as_fd()) {
         Ok(Some(area)) => area,
         Ok(None) => entry.dir.try_clone().map_err(|error| error.to_string())?,
@@ -221,20 +272,26 @@ fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Opened, String> {
 }
 
 /// The directory a plan is about, if it is still the same one.
-pub(super) fn open_root(root: &Root) -> Result<OwnedFd, String> {
+pub(super) fn open_root(root: &Root) -> Result<OwnedFd, Unopened> {
     let path = path_of(root);
-    let dir = rustix::fs::open(
-        &path,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(|errno| format!("`{}` cannot be opened: {errno}", path.display()))?;
-    let stat = rustix::fs::fstat(&dir).map_err(|errno| errno.to_string())?;
-    if stat.st_ino == root.inode {
-        Ok(dir)
-    } else {
-        Err(format!("`{}` is another directory now", path.display()))
+    match open_in_time(root) {
+        Ok((dir, inode)) if inode == root.inode => Ok(dir),
+        Ok(_) => Err(Unopened {
+            why: format!("`{}` is another directory now", path.display()),
+            may_be_closed: false,
+        }),
+        Err(error) => Err(Unopened {
+            why: format!("`{}` cannot be opened: {error}", path.display()),
+            may_be_closed: error.kind() == io::ErrorKind::PermissionDenied,
+        }),
     }
+}
+
+/// Why the directory of a plan was not opened.
+pub(super) struct Unopened {
+    pub why: String,
+    /// Whether a mode is what is in the way.
+    pub may_be_closed: bool,
 }
 
 fn path_of(root: &Root) -> PathBuf {
@@ -242,10 +299,29 @@ fn path_of(root: &Root) -> PathBuf {
 }
 
 /// Removes staging directories beside workspaces, where these still are.
-fn clear_beside(journal: &Journal, roots: &[Root]) {
+fn clear_beside(journal: &Journal, entry: &Entry<'_>, roots: &[Root]) {
+    if !entry.may_have_opened() {
+        return;
+    }
+    let mut are_cleared = true;
     for root in roots {
-        if let (Some(name), Ok(dir)) = (&root.beside, open_root(root)) {
-            let _cleared = remove_tree(journal, dir.as_fd(), name);
+        if let Some(name) = &root.beside {
+            let dir = open_root(root);
+            are_cleared &= dir.is_ok_and(|dir| remove_tree(journal, dir.as_fd(), name).is_ok());
         }
     }
+    if are_cleared {
+        entry.forget_opening();
+    }
+}
+
+/// Opens a directory with its number; whatever serves it, that ends.
+fn open_in_time(root: &Root) -> io::Result<(OwnedFd, u64)> {
+    let path = path_of(root);
+    Patience::of(OPEN_MAX).look(move || {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(&path, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&dir)?;
+        Ok((dir, stat.st_ino))
+    })?
 }

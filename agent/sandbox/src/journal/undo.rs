@@ -26,12 +26,13 @@ use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 
 use super::act::{self, Fit};
+use super::areas::Opened;
 use super::besides::Counts;
-use super::commit::{Commit, Opened, Prepared, finish_preparing, slot_of};
+use super::commit::{Commit, Prepared, finish_preparing, slot_of};
 use super::entry::{Entry, State};
 use super::failed::{CommitFailure, Failed, unstaged};
 use super::plan::{Act, Op, Plan, Root, Touched};
-use super::recover::{is_closed, open_root};
+use super::recover::open_root;
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, Kept, KeptChange, changes_of, retain};
 use crate::changeset::node::{Fingerprint, Tree, fingerprint, read_tree};
@@ -129,7 +130,7 @@ impl Journal {
     /// # Errors
     /// See [`UndoError`].
     pub fn prepare_undo(&self, id: CommitId) -> Result<Undo, UndoError> {
-        let _lock = self.lock()?;
+        let _lock = self.lock_finished()?;
         let entry = self.committed(id)?;
         let plan = entry.plan()?.ok_or(JournalError::Unknown(id))?;
         let mut found = plan.clone();
@@ -170,10 +171,10 @@ impl Journal {
     ) -> Result<Vec<(Vec<u8>, RelPath)>, UndoError> {
         let mut roots = Vec::new();
         for root in &plan.roots {
-            roots.push(
-                open_root(root)
-                    .map_err(|why| closed_by(plan, root).unwrap_or(UndoError::Root(why)))?,
-            );
+            roots.push(open_root(root).map_err(|unopened| {
+                let closed = unopened.may_be_closed.then(|| closed_by(plan, root));
+                closed.flatten().unwrap_or(UndoError::Root(unopened.why))
+            })?);
         }
         let mut aheads = vec![act::Ahead::default(); roots.len()];
         let mut changed = Vec::new();
@@ -236,7 +237,7 @@ impl Journal {
             };
             CommitFailure::from(Failed::in_journal(error))
         };
-        let _lock = self.lock()?;
+        let _lock = self.lock_finished()?;
         let old = self.committed(undo.kept.id).map_err(top)?;
         if old.plan()?.as_ref() != Some(&undo.plan) {
             return Err(top(JournalError::Unknown(undo.kept.id).into()));
@@ -291,9 +292,6 @@ impl Journal {
 /// Says which modes are to be given back where a directory cannot be reached for what
 /// the plan did further up, in one it lies in.
 fn closed_by(plan: &Plan, root: &Root) -> Option<UndoError> {
-    if !is_closed(root) {
-        return None;
-    }
     let path = |bytes: &[u8]| Path::new(OsStr::from_bytes(bytes)).to_owned();
     let below = path(&root.path);
     let mut modes: Vec<(u32, Vec<u8>)> = plan
@@ -493,7 +491,10 @@ impl fmt::Display for UndoError {
                     modes.join(", then ")
                 )
             }
-            Self::Root(why) => write!(f, "cannot undo: {why}; put the directory back first"),
+            Self::Root(why) => write!(
+                f,
+                "cannot undo: {why}; see to it that the directory is as it was first"
+            ),
             Self::Stuck(id) => write!(
                 f,
                 "cannot undo: commit {id} was cut off and somebody changed its files since; what it displaced is kept in the journal"

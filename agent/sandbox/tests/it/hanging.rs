@@ -4,6 +4,8 @@
 //! The file system is served by a process beside the test, in mounts of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod within;
+
 use crate::support;
 
 use std::io::{BufRead as _, BufReader, Write as _};

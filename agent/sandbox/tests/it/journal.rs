@@ -4,6 +4,7 @@
 mod elsewhere;
 mod moved;
 mod nested;
+mod others;
 
 use crate::support;
 

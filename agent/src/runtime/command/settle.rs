@@ -158,13 +158,16 @@ impl Hands<'_> {
                         }))
                     }
                     Some(failure) => Err(Stop::Broken(format!(
-                        "{}; they were taken back except at {}; what was there is kept in the journal",
+                        "{}; they were taken back except at {}",
                         failure.error,
                         words::listed(&failure.stuck),
                     ))),
                 }
             },
         );
+        self.runtime
+            .note_recovered()
+            .map_err(|error| Stop::Broken(error.to_string()))?;
         match begun {
             Ok((_, Ok(()))) => Ok(None),
             Ok((_, Err(Stop::Refused { denial, asked }))) => {

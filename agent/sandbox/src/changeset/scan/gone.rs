@@ -93,16 +93,19 @@ impl Scan {
         if depth > DEPTH_MAX {
             return Err(failed("descend into", path, too_deep()));
         }
-        let Some((node, old)) =
-            Node::read(lower, name).map_err(|error| failed("read", path, error))?
-        else {
-            return Ok(());
-        };
-        self.note_age((lower, name), path, (&old, &node))?;
+        // Before it is looked at: whoever serves another file system may not answer.
         let is_mounted = is_mounted(lower, name).map_err(|errno| failed("open", path, errno))?;
-        if is_mounted {
+        let node = if is_mounted {
             self.never.mounted.insert(path.clone());
-        }
+            Node::mounted_on()
+        } else {
+            let found = Node::read(lower, name).map_err(|error| failed("read", path, error))?;
+            let Some((node, old)) = found else {
+                return Ok(());
+            };
+            self.note_age((lower, name), path, (&old, &node))?;
+            node
+        };
         let what = match &node.holds {
             Holds::Content(_) | Holds::Itself { .. } => What::DeletedFile {
                 base: node.digest(),

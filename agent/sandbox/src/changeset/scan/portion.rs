@@ -202,6 +202,9 @@ fn amount_of(
     while let Some((above, name, path)) = open.pop() {
         let above: Option<std::rc::Rc<std::os::fd::OwnedFd>> = above;
         let here = above.as_ref().map_or(dir, |above| above.as_fd());
+        if is_mounted(here, &name).unwrap_or(true) {
+            continue;
+        }
         let Some(stat) = stat_name(here, &name, &path)? else {
             continue;
         };
@@ -210,7 +213,7 @@ fn amount_of(
             return Ok(None);
         }
         let is_deep = path.components().count() > DEPTH_MAX;
-        if kind_of(&stat) != Kind::Dir || is_deep || is_mounted(here, &name).unwrap_or(true) {
+        if kind_of(&stat) != Kind::Dir || is_deep {
             continue;
         }
         // One that is closed is found out when it is read.

@@ -17,18 +17,18 @@ use crate::support::arranged::{ORDINARY, Run, twice};
 use crate::support::{Workspace, dir_id, on, run, tree, with_permits};
 
 /// A directory, and one within it that has a capability of its own.
-struct Both {
-    outer: Workspace,
+pub(super) struct Both {
+    pub(super) outer: Workspace,
     inner: DirCap,
 }
 
 /// More than any of the scripts takes.
 const STEPS_MAX: usize = 500;
 /// Where the inner one lies.
-const WITHIN: &str = "way/to/it";
+pub(super) const WITHIN: &str = "way/to/it";
 
 impl Both {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let outer = Workspace::new();
         let at = outer.path().join(WITHIN);
         plant(outer.path());
@@ -37,7 +37,7 @@ impl Both {
         Self { outer, inner }
     }
 
-    fn run(&self, script: &str) -> Finished {
+    pub(super) fn run(&self, script: &str) -> Finished {
         let mut command = self.outer.command(script);
         command.views.push(View {
             dir: &self.inner,
@@ -50,7 +50,7 @@ impl Both {
         finished
     }
 
-    fn commit(&self, journal: &Journal, finished: &Finished) -> Commit {
+    pub(super) fn commit(&self, journal: &Journal, finished: &Finished) -> Commit {
         let [outer, inner] = &finished.changes[..] else {
             panic!("two views")
         };

@@ -1,0 +1,130 @@
+//! The places in which things are staged: the entry, or a directory beside the workspace.
+
+#![expect(
+    clippy::result_large_err,
+    reason = "a failure is made at most once for each commit, and says all there is to show"
+)]
+
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, Mode, StatxFlags};
+
+use super::Journal;
+use super::entry::{Entry, State, remove_tree};
+use super::failed::Failed;
+use super::plan::{Plan, Root};
+use crate::dircap::{FsError, temporary_name};
+
+/// An open root and its staging directory.
+pub(super) struct Opened {
+    pub root: OwnedFd,
+    pub area: OwnedFd,
+}
+
+impl Journal {
+    /// Opens every root and finds, or makes, a place to stage things for it.
+    pub(super) fn open_grounds(
+        &self,
+        entry: &Entry<'_>,
+        plan: &mut Plan,
+        dirs: &[BorrowedFd<'_>],
+    ) -> Result<Vec<Opened>, Failed> {
+        let own = mount_of(entry.dir.as_fd()).map_err(Failed::in_journal)?;
+        let mut roots = Vec::new();
+        for (part, dir) in dirs.iter().enumerate() {
+            let root = dir.try_clone_to_owned().map_err(at_top(part, "hold"))?;
+            let stat =
+                rustix::fs::fstat(&root).map_err(|errno| at_top(part, "stat")(errno.into()))?;
+            let path = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))
+                .map_err(at_top(part, "name"))?;
+            let mount = mount_of(root.as_fd())
+                .map_err(|error| Failed::at(part, &RelPath::root(), error))?;
+            let beside = if mount == own {
+                None
+            } else {
+                Some(temporary_name().map_err(at_top(part, "name a place for changes in"))?)
+            };
+            plan.roots.push(Root {
+                path: path.into_os_string().into_vec(),
+                inode: stat.st_ino,
+                beside,
+            });
+            roots.push(root);
+        }
+        if plan.roots.iter().any(|root| root.beside.is_some()) {
+            // Written down first: whoever comes after a crash must find them.
+            entry
+                .write(plan, State::Opening)
+                .map_err(Failed::in_journal)?;
+        }
+        let roots = roots.into_iter().zip(&plan.roots).enumerate();
+        let opened: Result<Vec<Opened>, Failed> = roots
+            .map(|(part, (root, spec))| self.open_ground(entry, part, root, spec))
+            .collect();
+        if opened.is_err() {
+            // The entry goes, and with it what names those that were made.
+            clear_areas(self, &plan.roots, dirs.iter().copied());
+        }
+        opened
+    }
+
+    fn open_ground(
+        &self,
+        entry: &Entry<'_>,
+        part: usize,
+        root: OwnedFd,
+        spec: &Root,
+    ) -> Result<Opened, Failed> {
+        if let Some(name) = &spec.beside {
+            let made = at_top(part, "make a place for changes in");
+            self.steps.pass("make a staging directory").map_err(&made)?;
+            rustix::fs::mkdirat(&root, name.as_slice(), Mode::RWXU)
+                .map_err(|errno| made(errno.into()))?;
+        }
+        let area = match spec
+            .open_beside(root.as_fd())
+            .map_err(at_top(part, "open"))?
+        {
+            Some(area) => area,
+            None => entry.dir.try_clone().map_err(at_top(part, "hold"))?,
+        };
+        Ok(Opened { root, area })
+    }
+}
+
+/// Removes the staging directories beside workspaces; whether none is left. One that cannot be
+/// removed now goes when the journal is opened next, if a plan names it still.
+pub(super) fn clear_areas<'r>(
+    journal: &Journal,
+    specs: &[Root],
+    roots: impl Iterator<Item = BorrowedFd<'r>>,
+) -> bool {
+    let mut are_cleared = true;
+    for (spec, root) in specs.iter().zip(roots) {
+        if let Some(name) = &spec.beside {
+            are_cleared &= remove_tree(journal, root, name).is_ok();
+        }
+    }
+    are_cleared
+}
+
+fn at_top(part: usize, operation: &'static str) -> impl Fn(std::io::Error) -> Failed {
+    move |source| {
+        let path = RelPath::root();
+        let error = FsError::Io {
+            operation,
+            path: path.clone(),
+            source,
+        };
+        Failed::at(part, &path, error)
+    }
+}
+
+/// Between which places a rename is possible: the mount, and the file system.
+fn mount_of(dir: BorrowedFd<'_>) -> Result<(u64, u32, u32), FsError> {
+    let found = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
+        .map_err(|errno| FsError::io("stat", &RelPath::root(), errno))?;
+    Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
+}
