@@ -175,7 +175,6 @@ fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
 
 /// What of its changes does not stand, and by which code.
 fn not_kept(end: &JobEnd) -> Option<(DenialCode, String)> {
-    let overtaken = DenialCode::ChangedSinceShown;
     let (code, told) = match (&end.discarded, &end.left_out) {
         (None, None) => return None,
         (Some(denial), None) => {
@@ -185,27 +184,25 @@ fn not_kept(end: &JobEnd) -> Option<(DenialCode, String)> {
                 format!("discarded ({code}): {denial}. What was kept while it ran stays"),
             )
         }
-        (None, Some(left_out)) if left_out.is_all() => (
-            overtaken,
-            format!("discarded ({overtaken}): {left_out} What was kept while it ran stays"),
-        ),
-        (None, Some(left_out)) => (
-            overtaken,
-            format!("kept, but for this ({overtaken}): {left_out} All else stands"),
-        ),
+        (None, Some(left_out)) => {
+            let code = left_out.code();
+            let told = match left_out.is_all() {
+                true => format!("discarded ({code}): {left_out} What was kept while it ran stays"),
+                false => format!("kept, but for this ({code}): {left_out} All else stands"),
+            };
+            (code, told)
+        }
         (Some(denial), Some(left_out)) => {
-            let code = denial.code();
+            let (code, before) = (denial.code(), left_out.code());
             let told = format!(
-                "discarded ({code}): {denial}. Left out before that was asked for ({overtaken}): {left_out} What was \
+                "discarded ({code}): {denial}. Left out before that was asked for ({before}): {left_out} What was \
                  kept while it ran stays"
             );
             (code, told)
         }
     };
-    let next_step = match end.left_out {
-        Some(_) if end.discarded.is_none() => {
-            "look at what is there now, and bring in what is wanted of the command's version"
-        }
+    let next_step = match &end.left_out {
+        Some(left_out) if end.discarded.is_none() => left_out.next_step(),
         _ => code.next_step(),
     };
     Some((code, format!("{told}. Next step: {next_step}.")))

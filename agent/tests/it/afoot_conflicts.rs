@@ -182,6 +182,61 @@ fn what_makes_sense_only_together_goes_together() {
 }
 
 #[test]
+fn what_is_never_kept_takes_nothing_else_along_and_is_told() {
+    let mut bench = Bench::with_files();
+    bench.put("own.txt", "old\n");
+    bench.put("both.txt", "old\n");
+    waits(&mut bench);
+    let socket = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"run/s\")'";
+    let script = format!(
+        "mkdir run; {socket}; echo new > own.txt; printf '#!/bin/sh\\n' > tool; chmod 4755 tool"
+    );
+    let id = has_done(&mut bench, &script);
+    let (report, told) = ended(&mut bench, &id);
+    assert_eq!(bench.text("own.txt").as_deref(), Some("new\n"), "{told}");
+    assert!(bench.workspace.join("run").is_dir(), "{told}");
+    for name in ["run/s", "tool"] {
+        assert!(!bench.workspace.join(name).exists(), "{name}: {told}");
+        let told_of = format!("`{}` (", bench.workspace.join(name).display());
+        assert!(told.contains(&told_of), "{name}: {told}");
+    }
+    let code = DenialCode::NotRegularFile;
+    assert_eq!(report.fate, Fate::RanDiscarded(code), "{}", report.text);
+    assert!(
+        told.starts_with("kept, but for this (not-regular-file): ")
+            && told.contains("(effect-not-covered: ")
+            && told.contains(" is never kept and stays as it was outside"),
+        "{told}"
+    );
+    // For a person, without the rights it was to lend.
+    let tool = version(&bench, &told, "tool");
+    assert_eq!(std::fs::read_to_string(&tool).unwrap(), "#!/bin/sh\n");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&tool).unwrap());
+    assert_eq!(mode & 0o7777, 0o600);
+
+    // Beside what somebody else changed.
+    let script = "rm -f run/s; mkfifo pipe; echo theirs > both.txt; echo more > own.txt";
+    let id = has_done(&mut bench, script);
+    bench.put("both.txt", "mine\n");
+    let (report, told) = ended(&mut bench, &id);
+    assert_eq!(
+        report.fate,
+        Fate::RanDiscarded(DenialCode::ChangedSinceShown)
+    );
+    assert_eq!(bench.text("own.txt").as_deref(), Some("more\n"), "{told}");
+    assert!(
+        told.contains("both.txt` (by somebody else) changed while"),
+        "{told}"
+    );
+    assert!(told.contains("pipe` (not-regular-file: "), "{told}");
+
+    // Where there is nothing else, all is discarded.
+    let id = has_done(&mut bench, "mkfifo pipe");
+    let (_, told) = ended(&mut bench, &id);
+    assert!(told.starts_with("discarded (not-regular-file): "), "{told}");
+}
+
+#[test]
 fn what_somebody_saves_while_the_rest_is_asked_about_is_left_out_and_asked_about_anew() {
     let mut bench = Bench::new();
     bench.put("both.txt", "old\n");

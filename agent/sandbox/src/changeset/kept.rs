@@ -1,7 +1,8 @@
 //! Changes that are never applied, whatever is held.
 //!
 //! A set that holds one is not applied at all: half of what a command did is
-//! not what anybody approved.
+//! not what anybody approved. Of a command nobody waits for such a change can be taken
+//! out before the rest is shown to anybody (`apart`).
 
 use std::collections::BTreeSet;
 
@@ -55,17 +56,18 @@ impl ChangeSet {
     /// belongs to somebody it has no id for, or what another file system is mounted on.
     #[must_use]
     pub fn never_kept(&self) -> Option<(&Change, Denial)> {
-        self.changes
-            .iter()
-            .find_map(|change| self.refusal(change).map(|denial| (change, denial)))
+        self.all_refused().next()
+    }
+
+    /// All of them.
+    pub(super) fn all_refused(&self) -> impl Iterator<Item = (&Change, Denial)> {
+        let changes = self.changes.iter();
+        changes.filter_map(|change| Some((change, self.refusal(change)?)))
     }
 
     /// All of them, by their names.
     pub(crate) fn all_never_kept(&self) -> impl Iterator<Item = &RelPath> {
-        let changes = self.changes.iter();
-        changes
-            .filter(|change| self.refusal(change).is_some())
-            .map(|change| &change.path)
+        self.all_refused().map(|(change, _)| &change.path)
     }
 
     fn refusal(&self, change: &Change) -> Option<Denial> {

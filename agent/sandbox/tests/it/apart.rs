@@ -1,4 +1,5 @@
-//! What somebody else changed is taken out of a change set, and what is left can be committed.
+//! What somebody else changed, and what is never kept, is taken out of a change set, and what is
+//! left can be committed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
@@ -110,7 +111,117 @@ fn what_was_noticed_at_the_commit_goes_with_all_below_it() {
     assert_eq!(text, "x\n");
 }
 
+/// What is never kept of what the command did, what goes with it, and what each of these
+/// holds after the rest was committed; a pipe holds nothing and is there.
+fn check_refused(script: &str, never: &[&str], gone: &[&str], after: &[(&str, Option<&str>)]) {
+    let workspace = Workspace::new();
+    for name in ["d/one", "d/two", "f", "g"] {
+        workspace.file(name, &format!("{name}\n"));
+    }
+    for name in ["pipe", "d/pipe"] {
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, workspace.path().join(name), kind, mode, 0).unwrap();
+    }
+    let mut finished = workspace.run(script);
+    assert!(finished.changes[0].never_kept().is_some(), "{script}");
+    let apart = out_of(&mut finished, &[]).expect(script);
+    assert_eq!(names(apart.refused.keys()), never, "{script}");
+    assert!(apart.overtaken.is_empty(), "{script}");
+    let mut all = names(apart.changes.iter().map(|change| &change.path));
+    all.sort();
+    all.dedup();
+    assert_eq!(all, gone, "{script}");
+    assert!(finished.changes[0].never_kept().is_none(), "{script}");
+    let done = commit(&finished, &workspace);
+    assert!(done.failure.is_none(), "{script}: {:?}", done.failure);
+    for (name, expected) in after {
+        let path = workspace.path().join(name);
+        let found = match std::fs::symlink_metadata(&path) {
+            Ok(stat) if !stat.is_file() => Some(String::new()),
+            _ => std::fs::read_to_string(path).ok(),
+        };
+        assert_eq!(found.as_deref(), *expected, "{script}: {name}");
+    }
+}
+
+fn what_is_never_kept_goes_and_the_rest_can_be_committed() {
+    // A socket in a new directory: the directory stands.
+    check_refused(
+        "mkdir run; mkfifo run/s; echo y > g; rm f",
+        &["run/s"],
+        &["run/s"],
+        &[
+            ("run", Some("")),
+            ("run/s", None),
+            ("g", Some("y\n")),
+            ("f", None),
+        ],
+    );
+    // It holds nothing that a store it lies in would need.
+    check_refused(
+        "mkdir .svn; echo x > .svn/db; mkfifo .svn/ipc",
+        &[".svn/ipc"],
+        &[".svn/ipc"],
+        &[(".svn/db", Some("x\n")), (".svn/ipc", None)],
+    );
+    // What got another name, and does not come there, is not taken from the one it had.
+    check_refused(
+        "mv pipe p; rm f; echo y > g",
+        &["p"],
+        &["p", "pipe"],
+        &[("pipe", Some("")), ("f", None), ("g", Some("y\n"))],
+    );
+    check_refused(
+        "mv d e; rm f",
+        &["e/pipe"],
+        &["d", "d/one", "d/pipe", "d/two", "e/pipe"],
+        &[
+            ("d/one", Some("d/one\n")),
+            ("e/one", Some("d/one\n")),
+            ("f", None),
+        ],
+    );
+    // In the place of a file.
+    check_refused(
+        "rm f; mkfifo f; echo y > g",
+        &["f"],
+        &["f"],
+        &[("f", Some("f\n")), ("g", Some("y\n"))],
+    );
+    check_refused(
+        "chmod u+s g; echo x > f",
+        &["g"],
+        &["g"],
+        &[("g", Some("g\n")), ("f", Some("x\n"))],
+    );
+    // What `f` held may be in what does not stand, whatever was done to it.
+    check_refused(
+        "mv f new; chmod 4755 new; echo y > g",
+        &["new"],
+        &["f", "new"],
+        &[("f", Some("f\n")), ("new", None), ("g", Some("y\n"))],
+    );
+    check_refused(
+        "cat g f > new; chmod 4755 new; rm f g; echo z > z",
+        &["new"],
+        &["f", "g", "new"],
+        &[("f", Some("f\n")), ("g", Some("g\n")), ("z", Some("z\n"))],
+    );
+    // A directory stays, and what is in it is none of this.
+    check_refused(
+        "chmod g+s d; echo x > d/one; echo y > d/new",
+        &["d"],
+        &["d"],
+        &[
+            ("d/one", Some("x\n")),
+            ("d/new", Some("y\n")),
+            ("d/two", Some("d/two\n")),
+        ],
+    );
+}
+
 support::on_all_layers!(
+    what_is_never_kept_goes_and_the_rest_can_be_committed,
     what_somebody_saved_goes_and_the_rest_can_be_committed,
     what_was_noticed_at_the_commit_goes_with_all_below_it,
 );

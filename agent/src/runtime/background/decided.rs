@@ -31,7 +31,7 @@ pub struct JobEnd {
     pub killed: bool,
     /// Why what it did was thrown away, if it was.
     pub discarded: Option<Denial>,
-    /// What of it was left out, as others changed it, too.
+    /// What of it was left out, as others changed it, too, or as it is never kept.
     pub left_out: Option<LeftOut>,
     /// Why it may have failed, where that can be told.
     pub reasons: Reasons,
@@ -185,9 +185,8 @@ impl Hands<'_> {
             return Err(Stop::Broken(error.to_string()));
         }
         let settled = self.settle_apart(call, &ran.command, &ran.seen, finished);
-        let overtaken = DenialCode::ChangedSinceShown;
         let outcome = match &settled {
-            Ok((None, Some(left_out))) if left_out.is_all() => Outcome::Discarded(overtaken),
+            Ok((None, Some(left_out))) if left_out.is_all() => Outcome::Discarded(left_out.code()),
             Ok((None, _)) if killed => Outcome::Stopped,
             Ok((None, _)) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
             Ok((Some(denial), _)) => Outcome::Discarded(denial.code()),

@@ -1,8 +1,9 @@
-//! The end of a command in the background, where somebody else changed what it changed, too.
+//! The end of a command in the background, where not all it changed can stand: somebody else
+//! changed it, too, or such a change is never kept.
 //!
-//! Nobody waits for it who could begin it again, and it may have run for hours. So what
-//! nobody else changed is decided like the changes of any command; what somebody did is left
-//! as it is, told, and what the command made of it is kept for a person.
+//! Nobody waits for it who could begin it again, and it may have run for hours. So all else
+//! is decided like the changes of any command; what cannot stand is left as it is outside,
+//! told, and what the command made of it is kept for a person.
 //!
 //! A command somebody waits for is decided whole (`settle`): it can be run again.
 
@@ -50,6 +51,8 @@ const COMMAND_LETTERS_MAX: usize = 60;
 pub struct LeftOut {
     /// What others changed as well, each with whose change it was, if that is known.
     overtaken: Vec<(String, Option<String>)>,
+    /// What is never kept, each with why not.
+    refused: Vec<(String, Denial)>,
     /// How many other names go with these.
     together: usize,
     /// How many names the command removed, and are still there.
@@ -66,20 +69,65 @@ impl LeftOut {
     pub const fn is_all(&self) -> bool {
         !self.is_any_kept
     }
-}
 
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Why, in a word: that of the first where there are several.
+    #[must_use]
+    pub fn code(&self) -> DenialCode {
+        match self.refused.first() {
+            Some((_, denial)) if self.overtaken.is_empty() => denial.code(),
+            _ => DenialCode::ChangedSinceShown,
+        }
+    }
+
+    /// What can be done about it.
+    #[must_use]
+    pub fn next_step(&self) -> &'static str {
+        match self.overtaken.is_empty() {
+            false => {
+                "look at what is there now, and bring in what is wanted of the command's version"
+            }
+            true => "do without it, or have it done outside the agent",
+        }
+    }
+
+    fn tell_overtaken(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (name, who)) in self.overtaken.iter().take(NAMES_TOLD_MAX).enumerate() {
             let between = if place == 0 { "" } else { ", " };
             let who = who.as_deref().unwrap_or("somebody else");
             write!(f, "{between}`{name}` (by {who})")?;
         }
-        match self.overtaken.len().saturating_sub(NAMES_TOLD_MAX) {
-            0 => {}
-            more => write!(f, " and {more} more")?,
+        tell_more(f, self.overtaken.len())?;
+        f.write_str(" changed while it ran and stays as it is there")
+    }
+
+    fn tell_refused(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (name, denial)) in self.refused.iter().take(NAMES_TOLD_MAX).enumerate() {
+            let between = if place == 0 { "" } else { ", " };
+            write!(f, "{between}`{name}` ({}: {denial})", denial.code())?;
         }
-        f.write_str(" changed while it ran and stays as it is there")?;
+        tell_more(f, self.refused.len())?;
+        f.write_str(" is never kept and stays as it was outside")
+    }
+}
+
+fn tell_more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+    match all.saturating_sub(NAMES_TOLD_MAX) {
+        0 => Ok(()),
+        more => write!(f, " and {more} more"),
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.overtaken.is_empty() {
+            self.tell_overtaken(f)?;
+        }
+        if !self.refused.is_empty() {
+            if !self.overtaken.is_empty() {
+                f.write_str("; ")?;
+            }
+            self.tell_refused(f)?;
+        }
         match self.together {
             0 => {}
             more => write!(f, "; so do {more} names that go together with that")?,
@@ -116,8 +164,8 @@ impl fmt::Display for LeftOut {
 }
 
 impl Hands<'_> {
-    /// Commits what is held or granted now, without what others changed meanwhile; says
-    /// why not otherwise, and what is left out.
+    /// Commits what is held or granted now, without what others changed meanwhile and what is
+    /// never kept; says why not otherwise, and what is left out.
     pub(in crate::runtime) fn settle_apart(
         &mut self,
         call: CallId,
@@ -148,7 +196,7 @@ impl Hands<'_> {
         }
         let is_any_kept = refused.is_none() && finished.changes.iter().any(|set| !set.is_empty());
         let left_out = self.left_out(call, seen, finished, &out, is_any_kept);
-        let note = format!("what {call} changed is left out where others changed it: {left_out}");
+        let note = format!("of what {call} changed this is left out: {left_out}");
         // It is told to whoever asks for its end; where nothing can be recorded that stops more.
         let _noted = self.runtime.machine.step(Event::Note(note));
         Ok((refused.map(|refused| refused.denial), Some(left_out)))
@@ -162,7 +210,7 @@ impl Hands<'_> {
         out: &[Apart],
         is_any_kept: bool,
     ) -> LeftOut {
-        let mut overtaken = Vec::new();
+        let (mut overtaken, mut refused) = (Vec::new(), Vec::new());
         let (mut together, mut not_removed) = (0, 0);
         let mut files: Vec<(PathBuf, io::Result<std::fs::File>)> = Vec::new();
         for apart in out {
@@ -174,9 +222,15 @@ impl Hands<'_> {
                 let who = self.who_left(call, seen, path, *held);
                 overtaken.push((whole_name(seen, path).display().to_string(), who));
             }
+            for (path, denial) in &apart.refused {
+                let name = whole_name(seen, path).display().to_string();
+                refused.push((name, denial.clone()));
+            }
             for change in &apart.changes {
                 let path = &change.path;
-                if !apart.overtaken.contains_key(path) {
+                let is_told =
+                    apart.overtaken.contains_key(path) || apart.refused.contains_key(path);
+                if !is_told {
                     match change.what.verb() {
                         Verb::FsDelete => not_removed += 1,
                         _ => together += 1,
@@ -186,7 +240,8 @@ impl Hands<'_> {
                     What::CreatedFile { .. } | What::ModifiedFile { .. } => {
                         files.push((whole_name(seen, path), set.open_after(path)));
                     }
-                    What::CreatedSymlink { .. } | What::CreatedSpecial => {
+                    // A pipe or a socket holds nothing.
+                    What::CreatedSymlink { .. } => {
                         let no_file = io::Error::from(io::ErrorKind::InvalidInput);
                         files.push((whole_name(seen, path), Err(no_file)));
                     }
@@ -196,9 +251,12 @@ impl Hands<'_> {
         }
         overtaken.sort();
         overtaken.dedup();
+        refused.sort_by(|one, other| one.0.cmp(&other.0));
+        refused.dedup_by(|one, other| one.0 == other.0);
         let kept = conflicts::keep(&self.runtime.config.state_dir, files);
         LeftOut {
             overtaken,
+            refused,
             together,
             not_removed,
             kept: kept.map_err(|error| error.to_string()),
