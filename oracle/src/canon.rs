@@ -22,6 +22,7 @@ use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
 
 pub use self::asked::{without_own_marks, without_own_words};
+pub use self::complaints::Greetings;
 pub use self::conversations::{CONVERSATION, without_own};
 pub use self::index::told;
 pub use self::message_ids::MESSAGES_MAX;
@@ -64,7 +65,7 @@ pub const RULES: [Rule; 25] = [
     },
     Rule {
         name: "shell-complaints",
-        doc: "what an interactive shell says on finding no terminal is taken from the beginning of a background command's output; Hermes does the same, unless it arrives in two pieces; and from the end what the shell says of it, with its process number, when it is ended",
+        doc: "what an interactive shell says on finding no terminal is taken from the beginning of a background command's output; Hermes does the same, unless it arrives in two pieces, and then counts it in every page of that log; and from the end what the shell says of it, with its process number, when it is ended",
     },
     Rule {
         name: "listed-once",

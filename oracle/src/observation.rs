@@ -181,10 +181,17 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
     let mut before: &[FsEffect] = &[];
     let mut names = canon::Names::default();
     let mut siblings = canon::Siblings::default();
+    let mut greetings = canon::Greetings::default();
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
         if let Step::Call { tool, .. } = step {
-            canon::without_own_words(tool, &mut one.value, &mut names, &mut siblings);
+            canon::without_own_words(
+                tool,
+                &mut one.value,
+                &mut names,
+                &mut siblings,
+                &mut greetings,
+            );
         }
         if let Step::Probe { name, .. } = step
             && name == canon::CONVERSATION

@@ -3,7 +3,7 @@
 use bisim_world::protocol::FsEffect;
 use serde_json::Value;
 
-use super::complaints::without_complaints;
+use super::complaints::Greetings;
 use super::consent::without_reasons;
 use super::forks::without_forks;
 use super::index::without_index_bytes;
@@ -22,6 +22,7 @@ pub fn without_own_words(
     value: &mut Value,
     names: &mut Names,
     siblings: &mut Siblings,
+    greetings: &mut Greetings,
 ) {
     // In a plain text there are names, and none of the fields that all the others are about.
     if !(value.is_object() || value.is_array()) {
@@ -30,7 +31,7 @@ pub fn without_own_words(
     }
     without_repetitions(tool, value);
     without_counts(tool, value);
-    without_complaints(tool, value);
+    greetings.taken_away(tool, value);
     without_drafts(tool, value);
     without_parsers_words(tool, value);
     without_reasons(tool, value);

@@ -1,6 +1,8 @@
 //! Rule `shell-complaints`: what an interactive shell without a terminal says of
 //! itself, before and after the command it was started for.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 /// What it says on finding no terminal.
@@ -9,26 +11,60 @@ const COMPLAINTS: [&str; 2] = [
     "bash: no job control in this shell",
 ];
 
-/// The output of a background command without what its shell said.
-pub fn without_complaints(tool: &str, value: &mut Value) {
-    if tool == "process" {
-        strip(value);
-    }
-}
+/// How many lines of a greeting the log of each command was seen to begin with, by the
+/// command's name in its run.
+#[derive(Clone, Debug, Default)]
+pub struct Greetings(BTreeMap<String, u64>);
 
-fn strip(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(strip),
-        Value::Object(fields) => {
-            for name in ["output", "output_preview"] {
-                if let Some(Value::String(text)) = fields.get_mut(name) {
-                    let gone = without_greeting(text) + u64::from(without_farewell(text));
-                    count_less(fields, gone);
-                }
-            }
-            fields.values_mut().for_each(strip);
+impl Greetings {
+    /// The output of a background command without what its shell said.
+    pub fn taken_away(&mut self, tool: &str, value: &mut Value) {
+        if tool == "process" {
+            self.strip(value);
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+
+    fn strip(&mut self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.strip(item)),
+            Value::Object(fields) => {
+                let mut greeting = 0;
+                for name in ["output", "output_preview"] {
+                    if let Some(Value::String(text)) = fields.get_mut(name) {
+                        let begun = without_greeting(text);
+                        let gone = begun + u64::from(without_farewell(text));
+                        count_less(fields, gone);
+                        greeting = greeting.max(begun);
+                    }
+                }
+                self.beyond_the_page(fields, greeting);
+                fields.values_mut().for_each(|field| self.strip(field));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// A page that does not show the beginning of its log counts the greeting there all
+    /// the same; an earlier page may have shown it.
+    fn beyond_the_page(&mut self, fields: &mut Map<String, Value>, greeting: u64) {
+        let Some(Value::String(command)) = fields.get("session_id") else {
+            return;
+        };
+        if greeting > 0 {
+            self.0.insert(command.clone(), greeting);
+            return;
+        }
+        let Some(hidden) = self.0.get(command) else {
+            return;
+        };
+        let shown = fields.get("showing").and_then(Value::as_str);
+        let shown = shown.and_then(|shown| shown.strip_suffix(" lines")?.parse::<u64>().ok());
+        if let (Some(shown), Some(lines)) = (shown, fields.get_mut("total_lines"))
+            && let Some(all) = lines.as_u64()
+            && shown < all
+        {
+            *lines = all.saturating_sub(*hidden).into();
+        }
     }
 }
 
@@ -99,7 +135,7 @@ mod tests {
 
     fn seen(tool: &str, text: &str) -> Value {
         let mut value = json!({"output": text});
-        without_complaints(tool, &mut value);
+        Greetings::default().taken_away(tool, &mut value);
         value["output"].clone()
     }
 
@@ -137,27 +173,49 @@ mod tests {
         let said = "bash: [11: 1 (255)] tcsetattr: Inappropriate ioctl for device";
         let mut log =
             json!({"output": format!("a\n{said}"), "total_lines": 2, "showing": "2 lines"});
-        without_complaints("process", &mut log);
+        Greetings::default().taken_away("process", &mut log);
         assert_eq!(
             log,
             json!({"output": "a", "total_lines": 1, "showing": "1 lines"})
         );
         let greeted = "bash: no job control in this shell\na";
         let mut log = json!({"output": greeted, "total_lines": 2, "showing": "2 lines"});
-        without_complaints("process", &mut log);
+        Greetings::default().taken_away("process", &mut log);
         assert_eq!(
             log,
             json!({"output": "a", "total_lines": 1, "showing": "1 lines"})
         );
         let both = format!("{greeted}\n{said}");
         let mut log = json!({"output": both, "total_lines": 3, "showing": "3 lines"});
-        without_complaints("process", &mut log);
+        Greetings::default().taken_away("process", &mut log);
         assert_eq!(
             log,
             json!({"output": "a", "total_lines": 1, "showing": "1 lines"})
         );
         let mut other = json!({"output": "a\nb", "total_lines": 2, "showing": "2 lines"});
-        without_complaints("process", &mut other);
+        Greetings::default().taken_away("process", &mut other);
         assert_eq!(other["total_lines"], 2);
+    }
+
+    #[test]
+    fn a_page_without_the_beginning_of_its_log_counts_no_greeting_that_was_seen_there() {
+        let page = |command: &str, output: &str, lines: u64, shown: u64| {
+            json!({"session_id": command, "output": output, "total_lines": lines,
+                "showing": format!("{shown} lines")})
+        };
+        let greeted = "bash: no job control in this shell\na\nb";
+        let mut greetings = Greetings::default();
+        let mut seen = |mut value: Value| {
+            greetings.taken_away("process", &mut value);
+            value
+        };
+        assert_eq!(seen(page("one", "b", 3, 1)), page("one", "b", 3, 1));
+        assert_eq!(seen(page("one", greeted, 3, 3)), page("one", "a\nb", 2, 2));
+        assert_eq!(seen(page("one", "b", 3, 1)), page("one", "b", 2, 1));
+        // All of it, of another command, or no page: as it is.
+        assert_eq!(seen(page("one", "a\nb", 2, 2)), page("one", "a\nb", 2, 2));
+        assert_eq!(seen(page("two", "b", 3, 1)), page("two", "b", 3, 1));
+        let ended = json!({"session_id": "one", "output": "b", "exit_code": 0});
+        assert_eq!(seen(ended.clone()), ended);
     }
 }
