@@ -17,6 +17,7 @@ fn what_the_real_hermes_does_with_what_it_is_told() {
         without_a_person_nothing_is_asked,
         the_hardline_floor_refuses_without_asking,
         network_and_tripwires_are_seen,
+        what_works_in_a_world_is_done_by_the_program_itself,
         a_session_grant_covers_its_class_until_the_session_ends,
         a_child_of_an_editors_agent_runs_unasked_what_its_parent_was_refused,
         a_child_of_a_chats_agent_waits_for_an_answer_that_nobody_is_asked_for,
@@ -141,6 +142,31 @@ fn network_and_tripwires_are_seen(worker: &mut Worker) {
         "{:?}",
         trace.network
     );
+}
+
+fn what_works_in_a_world_is_done_by_the_program_itself(worker: &mut Worker) {
+    let has = |program: &str| std::path::Path::new("/usr/bin").join(program).exists();
+    let script = vec![
+        terminal("ruby -e 'File.write(\"six\", 6)'"),
+        terminal("npm init -y --offline"),
+        terminal("npm init someone"),
+    ];
+    let trace = run(worker, job(Context::Headless, UserModel::DenyAll, script));
+    let noted = |program: &str, line: &'static str| (!has(program)).then_some(line);
+    let expected: Vec<&str> = noted("ruby", "ruby -e File.write(\"six\", 6)")
+        .into_iter()
+        .chain(noted("npm", "npm init -y --offline"))
+        .chain(["npm init someone"])
+        .collect();
+    assert_eq!(trace.tripwires, expected);
+    let made = told(&trace.effects);
+    for (program, effect) in [
+        ("ruby", "Created /home/u/proj/six"),
+        ("npm", "Modified /home/u/proj/package.json"),
+    ] {
+        let is_made = made.iter().any(|told| told == effect);
+        assert_eq!(is_made, has(program), "{made:?}");
+    }
 }
 
 fn a_session_grant_covers_its_class_until_the_session_ends(worker: &mut Worker) {

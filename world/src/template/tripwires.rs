@@ -9,7 +9,30 @@ use std::path::Path;
 
 use crate::error::{AtStage, WorldError};
 
-const STAND_IN: &str = "#!/bin/sh\nprintf '%s\\n' \"${0##*/} $*\" >> /.trip/log\n";
+/// What of a program works in a world goes to the program itself, where the machine has it:
+/// Hermes would be told that it succeeded, and nothing would have been done. That is all of
+/// Ruby, and of npm what needs no registry; `npm init TEMPLATE` does.
+const STAND_IN: &str = r#"#!/bin/sh
+name=${0##*/}
+own=
+case "$name $1" in
+"ruby "*) own=yes ;;
+"npm init" | "npm pkg" | "npm --version" | "npm -v")
+    own=yes
+    if [ "$1" = init ]; then
+        for word in "$@"; do
+            case $word in init | -*) ;; *) own= ;; esac
+        done
+    fi
+    ;;
+esac
+if [ "$own" ]; then
+    for directory in /usr/local/bin /usr/bin /bin; do
+        [ -x "$directory/$name" ] && exec "$directory/$name" "$@"
+    done
+fi
+printf '%s\n' "$name $*" >> /.trip/log
+"#;
 
 /// The programs that are stood in for.
 pub(super) const PROGRAMS: &[&str] = &[
