@@ -99,8 +99,8 @@ impl Journal {
             spend(number, part.dir, part.set, part.permits)?;
             bare.push((part.dir, part.set));
         }
-        let _lock = self.lock_finished()?;
-        let entry = Entry::create(self, self.next_number()?)?;
+        let finished = self.lock_finished()?;
+        let entry = Entry::create(self, finished.next)?;
         let number = entry.number;
         let prepared = match self.prepare(entry, &bare, note) {
             Ok(prepared) => prepared,
@@ -124,13 +124,6 @@ impl Journal {
         let id = CommitId(number);
         self.made().insert(id);
         Ok(id)
-    }
-
-    pub(super) fn next_number(&self) -> Result<u64, JournalError> {
-        Ok(self
-            .numbers()?
-            .last()
-            .map_or(1, |last| last.saturating_add(1)))
     }
 
     /// Stages everything and writes the plan.

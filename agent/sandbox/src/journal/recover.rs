@@ -147,26 +147,39 @@ fn take_back(
     Ok(())
 }
 
+/// A journal that nobody else works with while this lives, and in which nothing is unfinished.
+pub(super) struct Finished {
+    _lock: OwnedFd,
+    /// The number of what is begun in it.
+    pub next: u64,
+}
+
 impl Journal {
     /// Nobody else works with the journal while this lives, and nothing unfinished is in it:
     /// what another process was killed at, or could not take back, is taken back before
     /// anything is done on top of it.
-    pub(super) fn lock_finished(&self) -> Result<OwnedFd, JournalError> {
+    pub(super) fn lock_finished(&self) -> Result<Finished, JournalError> {
         let lock = self.lock()?;
-        for number in self.numbers()? {
-            let Some(entry) = Entry::open_if_there(self, number)? else {
-                continue;
-            };
-            if entry.is_unfinished()? {
-                let found = recover(self)?;
-                let mut since = self.found_since();
-                since.taken_back.extend(found.taken_back);
-                since.stuck.extend(found.stuck);
-                since.broken.extend(found.broken);
-                break;
-            }
+        // Nothing is begun while something is unfinished, so that can only be the newest.
+        let mut newest = self.numbers()?.pop();
+        let entry = match newest {
+            Some(number) => Entry::open_if_there(self, number)?,
+            None => None,
+        };
+        if let Some(entry) = entry
+            && entry.is_unfinished()?
+        {
+            let found = recover(self)?;
+            let mut since = self.found_since();
+            since.taken_back.extend(found.taken_back);
+            since.stuck.extend(found.stuck);
+            since.broken.extend(found.broken);
+            newest = self.numbers()?.pop();
         }
-        Ok(lock)
+        Ok(Finished {
+            _lock: lock,
+            next: newest.map_or(1, |newest| newest.saturating_add(1)),
+        })
     }
 
     /// What was taken back since the journal was opened, as others were cut off.

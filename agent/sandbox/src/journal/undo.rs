@@ -130,7 +130,7 @@ impl Journal {
     /// # Errors
     /// See [`UndoError`].
     pub fn prepare_undo(&self, id: CommitId) -> Result<Undo, UndoError> {
-        let _lock = self.lock_finished()?;
+        let _finished = self.lock_finished()?;
         let entry = self.committed(id)?;
         let plan = entry.plan()?.ok_or(JournalError::Unknown(id))?;
         let mut found = plan.clone();
@@ -237,12 +237,12 @@ impl Journal {
             };
             CommitFailure::from(Failed::in_journal(error))
         };
-        let _lock = self.lock_finished()?;
+        let finished = self.lock_finished()?;
         let old = self.committed(undo.kept.id).map_err(top)?;
         if old.plan()?.as_ref() != Some(&undo.plan) {
             return Err(top(JournalError::Unknown(undo.kept.id).into()));
         }
-        let entry = Entry::create(self, self.next_number()?)?;
+        let entry = Entry::create(self, finished.next)?;
         let number = entry.number;
         let mut plan = Plan {
             number,
