@@ -28,7 +28,7 @@ use super::failed::{CommitFailure, Failed, Stuck, StuckWhy, unstaged};
 use super::ground::{Back, Ground};
 use super::plan::{Act, Op, Plan, Touched};
 use super::stage::{Like, Source, Stager, Usable};
-use super::{CommitId, Journal, JournalError, retain};
+use super::{CommitId, Journal, retain};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::{Fingerprint, fingerprint, read_tree};
 use crate::dircap::open::{Links, open_beneath};
