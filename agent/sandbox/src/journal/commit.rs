@@ -329,7 +329,7 @@ impl Prepared<'_> {
         let stuck = match self.take_back(journal) {
             Ok(stuck) => stuck,
             // Whoever uses the journal next finds the plan and tries again.
-            Err(again) => vec![again.is_stuck(&roots, journal)],
+            Err(again) => vec![again.into_stuck(&roots, journal)],
         };
         CommitFailure {
             stuck,

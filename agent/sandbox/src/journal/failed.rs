@@ -88,7 +88,7 @@ impl Failed {
     }
 
     /// That not even taking it back was possible.
-    pub(super) fn is_stuck(self, roots: &[Root], journal: &Journal) -> Stuck {
+    pub(super) fn into_stuck(self, roots: &[Root], journal: &Journal) -> Stuck {
         let why = StuckWhy::Failed(self.error.to_string());
         match self.part.and_then(|part| roots.get(part)) {
             Some(root) => Stuck::at(root, &self.path, why),
