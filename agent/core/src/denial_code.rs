@@ -68,7 +68,7 @@ denial_codes! {
     /// Another file system mounted below the directory granted.
     MountCrossing = "mount-crossing", "another file system is mounted there", "grant that directory itself";
     /// A device, pipe, socket or directory where a file was needed.
-    NotRegularFile = "not-regular-file", "not a regular file", "name a regular file";
+    NotRegularFile = "not-regular-file", "not a regular file", "name a regular file; a pipe or a socket that a command needs is made in /tmp, or removed before it ends";
     /// A name that is asked about every time, with nobody to ask.
     SensitivePath = "sensitive-path", "a sensitive path needs a yes for each call", "run where the user can be asked";
     /// Data that reached the agent after the grant was made may be behind the call.
