@@ -86,7 +86,7 @@ impl LeftOut {
             false => {
                 "look at what is there now, and bring in what is wanted of the command's version"
             }
-            true => "do without it, or have it done outside the agent",
+            true => self.code().next_step(),
         }
     }
 
