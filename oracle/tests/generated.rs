@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use bisim::generate::{
-    Class, Effect, Link, SEEDS, Salt, Specimen, TARGETED, Variant, judge, operators,
-};
+#[cfg(target_arch = "x86_64")]
+use bisim::generate::Specimen;
+use bisim::generate::{Class, Effect, Link, SEEDS, Salt, TARGETED, Variant, judge, operators};
 use bisim::subject::{Processes, Restarting, Start, Subject as _};
+#[cfg(target_arch = "x86_64")]
 use bisim_world::flip::Seen;
 
 fn shell(processes: &Processes) -> Option<Restarting> {

@@ -119,6 +119,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
         "no lint, with and without planted faults and what models in files need; no llama.cpp is built",
         lints::clippy,
     ),
+    (
+        "arm",
+        "the sandbox and its tests compile for 64-bit ARM without a lint",
+        lints::arm,
+    ),
     ("docs", "documents build without a warning", lints::docs),
     (
         "kernels",
@@ -398,7 +403,7 @@ const PER_KERNEL: [&str; 5] = [
 
 /// Not begun beside the others: the machine lacks what it needs.
 fn other_kernels() -> Result<End> {
-    if let Err(missing) = kernels::ready() {
+    if let Err(missing) = kernels::ready(kernels::Processor::OWN) {
         return Ok(End::Skipped(missing.to_string()));
     }
     step(cargo(&["xtask", "kernels"]).args(PER_KERNEL))
@@ -407,7 +412,7 @@ fn other_kernels() -> Result<End> {
 /// The gate of other kernels, begun early: the gates before it compile, and it hardly needs
 /// more than one processor. `None` if the machine lacks what it needs, which the gate says.
 fn kernels_beside(chosen: &[String]) -> Result<Option<Beside>> {
-    if kernels::ready().is_err() {
+    if kernels::ready(kernels::Processor::OWN).is_err() {
         return Ok(None);
     }
     // Not by cargo, which would wait for the others to be done with what is built.

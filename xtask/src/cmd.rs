@@ -126,6 +126,14 @@ pub fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
+/// Whether there is such a program: as a person without root has it in their path, or where only
+/// root looks.
+pub fn is_installed(program: &str) -> bool {
+    ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/bin"]
+        .iter()
+        .any(|dir| Path::new(dir).join(program).exists())
+}
+
 /// The command as a person would type it.
 pub fn show(command: &Command) -> String {
     let program = Path::new(command.get_program());

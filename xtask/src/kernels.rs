@@ -9,11 +9,15 @@
 //! The machine is emulated, not accelerated: that works everywhere, also inside another
 //! virtual machine, and a test takes a few seconds.
 
+mod foreign;
 mod machine;
 mod package;
+mod packages;
+mod place;
+mod processor;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -21,7 +25,9 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::{self, Passed};
 use crate::test;
 
-pub use machine::tools as ready;
+use self::machine::Kind;
+use self::packages::Packages;
+pub use self::processor::{Processor, ensure_library};
 
 /// What is tested where nothing else is said.
 const PACKAGE: &str = "hermitcrab-sandbox";
@@ -33,6 +39,9 @@ pub struct Args {
     /// `boot/vmlinuz-*` and `lib/modules/*` (may be repeated).
     #[arg(long, default_values = ["6.1", "6.12"])]
     kernel: Vec<String>,
+    /// The kind of processor the machines have.
+    #[arg(long, value_enum, default_value_t = Processor::OWN)]
+    processor: Processor,
     /// The packages to test (may be repeated).
     #[arg(short, long, default_value = PACKAGE)]
     package: Vec<String>,
@@ -43,22 +52,40 @@ pub struct Args {
     filter: Vec<String>,
 }
 
+/// Whether machines of this kind can be made here; says what to install.
+pub fn ready(processor: Processor) -> Result<()> {
+    machine::tools(processor)?;
+    processor.ensure_compiles()
+}
+
 /// Builds the tests, and runs them under each kernel.
 pub fn run(args: &Args) -> Result<Passed> {
-    machine::tools()?;
+    let processor = args.processor;
+    ready(processor)?;
     let dir = cmd::root().join("target/xtask/kernels");
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let list = dir.join("programs.json");
-    test::build::write_programs(&args.package, &list)?;
+    let packages = Packages::of(processor, &dir)?;
+    let kind = Kind {
+        processor,
+        files: match processor.is_foreign() {
+            true => foreign::files(&packages, &dir)?,
+            false => PathBuf::from("/"),
+        },
+    };
+    let list = dir.join(format!("programs-{processor}.json"));
+    test::build::write_programs(&args.package, processor.target(), &list)?;
+    let runner = runner(processor)?;
     let mut passed = Passed::Yes;
     for name in &args.kernel {
-        let kernel = package::find(name, &dir)?;
-        println!("=== Linux {}", kernel.version);
+        let kernel = package::find(name, &packages, &dir)?;
+        println!("=== Linux {} on {processor}", kernel.version);
         let summary = machine::run(
+            &kind,
             &kernel,
             &dir,
             &machine::Tests {
                 list: list.clone(),
+                runner: runner.clone(),
                 filter: args.filter.clone(),
             },
             Duration::from_secs(args.minutes.saturating_mul(60)),
@@ -68,6 +95,21 @@ pub fn run(args: &Args) -> Result<Passed> {
         }
     }
     Ok(passed)
+}
+
+/// This program, as the machine can run it.
+fn runner(processor: Processor) -> Result<PathBuf> {
+    let built = cmd::root().join("target");
+    let Some(target) = processor.target() else {
+        return Ok(built.join("debug/xtask"));
+    };
+    let mut build = cmd::cargo();
+    target.given(build.args(["build", "-p", "xtask"]));
+    ensure!(
+        cmd::status(&mut build)? == Passed::Yes,
+        "what runs the tests there does not build"
+    );
+    Ok(built.join(target.triple).join("debug/xtask"))
 }
 
 /// A skip is a failure here: the kernels are chosen for having what the tests need.

@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<Passed> {
     }
     let programs = match &args.built {
         Some(list) => build::read_programs(list)?,
-        None => build::programs(&args.package)?,
+        None => build::programs(&args.package, None)?,
     };
     let cases = build::cases(&programs, &args.filter)?;
     println!("{} tests", cases.len());

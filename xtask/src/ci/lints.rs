@@ -31,6 +31,20 @@ fn lint(unbuilt: &Unbuilt, more: &[&str]) -> std::process::Command {
     behind(unbuilt.without_cmake(&mut lint))
 }
 
+/// What depends on the architecture is in the sandbox. It needs no compiler of C, so the
+/// library of Rust is all that has to be there.
+pub(super) fn arm() -> Result<End> {
+    const TARGET: &str = "aarch64-unknown-linux-gnu";
+    if let Err(missing) = crate::kernels::ensure_library(TARGET) {
+        return Ok(End::Skipped(missing.to_string()));
+    }
+    let mut lint = cargo(&["clippy", "--package", "hermitcrab-sandbox", "--all-targets"]);
+    lint.args(["--target", TARGET, "--target-dir"])
+        .arg(models::unbuilt()?.dir)
+        .args(DENY);
+    step(&mut behind(&lint))
+}
+
 pub(super) fn docs() -> Result<End> {
     let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--target-dir"]);
     docs.arg(models::unbuilt()?.dir);

@@ -27,10 +27,17 @@ mount -t proc proc /root/proc
 mount -t sysfs sys /root/sys
 mount -t cgroup2 groups /root/sys/fs/cgroup
 mount -t tmpfs run /root/run
-# A checkout below a directory that is hidden here is put back where it was.
+# A checkout below a directory that is hidden here is put back where it was; with another
+# machine's files it was never among them.
 here=$(cat /results/here)
-mkdir /here
-mount --bind "/root$here" /here || say 'the checkout cannot be held'
+if grep -qx here /sys/bus/virtio/drivers/9pnet_virtio/*/mount_tag; then
+    mkdir /disk/here /disk/here-work
+    mount -t 9p -o $share,ro,cache=loose here /here || say 'the checkout cannot be mounted'
+    mount -t overlay -o lowerdir=/here,upperdir=/disk/here,workdir=/disk/here-work here /here ||
+        say 'the checkout cannot be written to'
+else
+    mount --bind "/root$here" /here || say 'the checkout cannot be held'
+fi
 # An overlay, as the root is one, has no owners translated.
 mount --bind /disk/tmp /root/tmp
 mount --bind /disk/kept /root/var/tmp

@@ -9,6 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::package::Kernel;
+use super::place::{empty, write};
+use super::processor::Processor;
 use crate::cmd;
 use crate::test;
 
@@ -25,9 +27,7 @@ const MODULES: [&str; 7] = [
     "fuse",
 ];
 /// Programs, and the packages of Debian that have them.
-const TOOLS: [(&str, &str); 8] = [
-    (QEMU, "qemu-system-x86"),
-    ("busybox", "busybox-static"),
+const TOOLS: [(&str, &str); 6] = [
     ("modprobe", "kmod"),
     ("depmod", "kmod"),
     ("cpio", "cpio"),
@@ -35,31 +35,40 @@ const TOOLS: [(&str, &str); 8] = [
     ("mke2fs", "e2fsprogs"),
     ("dpkg-deb", "dpkg"),
 ];
-const QEMU: &str = "qemu-system-x86_64";
-const BUSYBOX: &str = "/bin/busybox";
+const BUSYBOX: &str = "bin/busybox";
 const MEMORY_MB: u32 = 4096;
 const DISK_BYTES: u64 = 16 << 30;
+
+/// What a machine is made of.
+pub struct Kind {
+    /// Its processor.
+    pub processor: Processor,
+    /// Its files.
+    pub files: PathBuf,
+}
 
 /// What is to be run in it.
 pub struct Tests {
     /// The list of test programs.
     pub list: PathBuf,
+    /// The program that runs them, built for the machine.
+    pub runner: PathBuf,
     /// Only those whose name contains one of these.
     pub filter: Vec<String>,
 }
 
 /// Whether the programs that make a machine are there; says what to install.
-pub fn tools() -> Result<()> {
-    ensure!(
-        cfg!(target_arch = "x86_64"),
-        "other kernels can be tried on x86_64 only: the machine is an emulated one of that kind"
-    );
-    let mut missing: Vec<&str> = TOOLS
-        .iter()
-        .filter(|(program, _)| !is_there(program))
-        .map(|(_, package)| *package)
+pub fn tools(processor: Processor) -> Result<()> {
+    // What a machine of another kind begins with is not of this one.
+    let own = ("busybox", "busybox-static");
+    let own = (!processor.is_foreign()).then_some(own);
+    let mut missing: Vec<&str> = std::iter::once(processor.emulator())
+        .chain(own)
+        .chain(TOOLS)
+        .filter(|(program, _)| !cmd::is_installed(program))
+        .map(|(_, package)| package)
         .collect();
-    if missing.is_empty() && needs_libraries(Path::new(BUSYBOX))? {
+    if missing.is_empty() && own.is_some() && needs_libraries(&Path::new("/").join(BUSYBOX))? {
         missing.push("busybox-static");
     }
     ensure!(
@@ -70,13 +79,6 @@ pub fn tools() -> Result<()> {
     Ok(())
 }
 
-/// As a person without root has it in their path, or where only root looks.
-fn is_there(program: &str) -> bool {
-    ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/bin"]
-        .iter()
-        .any(|dir| Path::new(dir).join(program).exists())
-}
-
 /// Whether a program names a loader: nothing else is there where it is to run.
 fn needs_libraries(program: &Path) -> Result<bool> {
     let bytes = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
@@ -85,24 +87,32 @@ fn needs_libraries(program: &Path) -> Result<bool> {
 }
 
 /// Runs the tests under this kernel; where the counts will be.
-pub fn run(kernel: &Kernel, dir: &Path, tests: &Tests, patience: Duration) -> Result<PathBuf> {
+pub fn run(
+    kind: &Kind,
+    kernel: &Kernel,
+    dir: &Path,
+    tests: &Tests,
+    patience: Duration,
+) -> Result<PathBuf> {
     let results = dir.join(format!("results-{}", kernel.version));
     empty(&results)?;
     let summary = results.join("summary.json");
     write(&results.join("tests.sh"), &script(tests))?;
     write(&results.join("here"), &cmd::root().display().to_string())?;
-    let begins_with = initial(kernel, dir)?;
+    let begins_with = initial(kind, kernel, dir)?;
     let disk = disk(dir)?;
-    let mut machine = Command::new(QEMU);
+    let (emulator, _) = kind.processor.emulator();
+    let mut machine = Command::new(emulator);
     machine
-        .args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"])
+        .args(["-accel", "tcg,thread=multi", "-smp", "2"])
+        .args(kind.processor.hardware())
         .args(["-m", &MEMORY_MB.to_string(), "-nic", "none"])
         .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
-        .args([
-            "-no-reboot",
-            "-append",
-            "console=ttyS0 quiet loglevel=1 panic=-1",
-        ])
+        .args(["-no-reboot", "-append"])
+        .arg(format!(
+            "console={} quiet loglevel=1 panic=-1",
+            kind.processor.console()
+        ))
         .arg("-kernel")
         .arg(&kernel.image)
         .arg("-initrd")
@@ -110,19 +120,22 @@ pub fn run(kernel: &Kernel, dir: &Path, tests: &Tests, patience: Duration) -> Re
     share(
         &mut machine,
         "files",
-        Path::new("/"),
+        &kind.files,
         ",readonly=on,multidevs=remap",
     );
+    if kind.processor.is_foreign() {
+        share(&mut machine, "here", &cmd::root(), ",readonly=on");
+    }
     share(&mut machine, "results", &results, "");
     let drive = format!("file={},format=raw,if=virtio,cache=unsafe", disk.display());
     machine.args(["-drive", &drive]).stdin(Stdio::null());
     let mut child = machine
         .spawn()
-        .with_context(|| format!("cannot start {QEMU}"))?;
+        .with_context(|| format!("cannot start {emulator}"))?;
     let ended = test::wait(&mut child, patience)?;
     fs::remove_file(&disk).with_context(|| format!("cannot remove {}", disk.display()))?;
     match ended {
-        Some(status) => ensure!(status.success(), "{QEMU} ended with {status}"),
+        Some(status) => ensure!(status.success(), "{emulator} ended with {status}"),
         None => bail!("the machine ran longer than {} s", patience.as_secs()),
     }
     let failed = results.join("failed");
@@ -146,13 +159,12 @@ fn share(machine: &mut Command, name: &str, dir: &Path, more: &str) {
 /// What a person there would type. They are in a group of their own, as everybody is.
 fn script(tests: &Tests) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-    let program = cmd::root().join("target/debug/xtask");
     let mut script = format!(
         "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root\n\
          echo $$ > /sys/fs/cgroup/person/cgroup.procs\n\
          cd {} && {} test --built {} --jobs 1 --summary /run/results/summary.json",
         quoted(&cmd::root()),
-        quoted(&program),
+        quoted(&tests.runner),
         quoted(&tests.list),
     );
     for word in &tests.filter {
@@ -164,17 +176,17 @@ fn script(tests: &Tests) -> String {
 }
 
 /// The file system the machine begins with.
-fn initial(kernel: &Kernel, dir: &Path) -> Result<PathBuf> {
+fn initial(kind: &Kind, kernel: &Kernel, dir: &Path) -> Result<PathBuf> {
     let tree = dir.join("begin");
     empty(&tree)?;
     for name in [
-        "bin", "modules", "files", "results", "disk", "root", "proc", "sys", "dev",
+        "bin", "modules", "files", "results", "disk", "root", "proc", "sys", "dev", "here",
     ] {
         fs::create_dir(tree.join(name)).with_context(|| format!("cannot make {name}"))?;
     }
     write(&tree.join("init"), INIT)?;
     cmd::output(Command::new("chmod").arg("755").arg(tree.join("init")))?;
-    fs::copy(BUSYBOX, tree.join("bin/busybox")).context("cannot copy busybox")?;
+    fs::copy(kind.files.join(BUSYBOX), tree.join(BUSYBOX)).context("cannot copy busybox")?;
     for (number, module) in modules(kernel)?.iter().enumerate() {
         let name = module.file_name().unwrap_or_default().to_string_lossy();
         // In the order in which they are to be loaded.
@@ -234,17 +246,6 @@ fn disk(dir: &Path) -> Result<PathBuf> {
     Ok(disk)
 }
 
-fn empty(dir: &Path) -> Result<()> {
-    if dir.exists() {
-        fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-    }
-    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +254,7 @@ mod tests {
     fn what_is_typed_there_keeps_odd_names_whole() {
         let tests = Tests {
             list: PathBuf::from("/a b/it's.json"),
+            runner: PathBuf::from("/a b/xtask"),
             filter: vec!["groups::".to_owned(), "$(x)".to_owned()],
         };
         let script = script(&tests);

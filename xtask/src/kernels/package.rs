@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::packages::Packages;
+use super::processor::Processor;
 use crate::cmd;
 
 /// A kernel that lies unpacked in a directory.
@@ -21,42 +23,39 @@ pub struct Kernel {
 }
 
 /// The kernel called `name`, fetched into `dir` if it is a version.
-pub fn find(name: &str, dir: &Path) -> Result<Kernel> {
+pub fn find(name: &str, packages: &Packages, dir: &Path) -> Result<Kernel> {
     if name.contains('/') {
         return unpacked(Path::new(name));
     }
-    let package = newest(name)?;
+    let package = newest(name, packages)?;
     let at = dir.join(&package);
     if !at.exists() {
-        fetch(&package, dir, &at)?;
+        fetch(&package, packages, dir, &at)?;
     }
     unpacked(&at)
 }
 
 /// The newest package of an ordinary kernel whose version begins like this.
-fn newest(version: &str) -> Result<String> {
+fn newest(version: &str, packages: &Packages) -> Result<String> {
     let pattern = format!("^linux-image-{}[.+-]", version.replace('.', r"\."));
-    let list = cmd::output(Command::new("apt-cache").args(["search", "--names-only", &pattern]))
-        .context(
-            "looking for kernels takes apt-cache; `--kernel DIRECTORY` names an unpacked one",
-        )?;
+    let mut search = packages.apt("apt-cache");
+    search.args(["search", "--names-only", &pattern]);
+    let list = cmd::output(&mut search).context(
+        "looking for kernels takes apt-cache; `--kernel DIRECTORY` names an unpacked one",
+    )?;
     let list = String::from_utf8_lossy(&list);
     let names = list.lines().filter_map(|line| line.split(' ').next());
-    choose(names).with_context(|| {
+    choose(names, packages.processor).with_context(|| {
         format!("apt-cache knows no kernel {version}; `apt-get update` may be due, or name another with `--kernel`")
     })
 }
 
-/// The newest one for this processor that is neither for clouds, which lack what
+/// The newest one for a processor that is neither for clouds, which lack what
 /// shares files, nor a real-time one.
-fn choose<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let ending = if cfg!(target_arch = "aarch64") {
-        "-arm64"
-    } else {
-        "-amd64"
-    };
+fn choose<'a>(names: impl Iterator<Item = &'a str>, processor: Processor) -> Option<String> {
+    let ending = format!("-{}", processor.debian());
     names
-        .filter(|name| name.ends_with(ending) && numbers(name).len() > 2)
+        .filter(|name| name.ends_with(&ending) && numbers(name).len() > 2)
         .filter(|name| !name.contains("-cloud-") && !name.contains("-rt-"))
         .max_by(|one, other| compare(one, other))
         .map(str::to_owned)
@@ -75,7 +74,7 @@ fn numbers(name: &str) -> Vec<u64> {
         .collect()
 }
 
-fn fetch(package: &str, dir: &Path, at: &Path) -> Result<()> {
+fn fetch(package: &str, packages: &Packages, dir: &Path, at: &Path) -> Result<()> {
     println!("fetching {package}");
     let part = dir.join(format!("{package}.part"));
     if part.exists() {
@@ -83,7 +82,8 @@ fn fetch(package: &str, dir: &Path, at: &Path) -> Result<()> {
     }
     fs::create_dir_all(&part).with_context(|| format!("cannot make {}", part.display()))?;
     cmd::output(
-        Command::new("apt-get")
+        packages
+            .apt("apt-get")
             .args(["download", "--quiet", package])
             .current_dir(&part),
     )?;
@@ -142,13 +142,15 @@ mod tests {
             "linux-image-6.1.0-60-amd64-dbg",
             "linux-image-6.1-amd64",
         ];
-        let wanted = if cfg!(target_arch = "aarch64") {
-            "linux-image-6.1.0-59-arm64"
-        } else {
-            "linux-image-6.1.0-56-amd64"
-        };
-        assert_eq!(choose(names.into_iter()).as_deref(), Some(wanted));
-        assert_eq!(choose(["linux-image-6.1-amd64"].into_iter()), None);
+        for (processor, wanted) in [
+            (Processor::Aarch64, "linux-image-6.1.0-59-arm64"),
+            (Processor::X86_64, "linux-image-6.1.0-56-amd64"),
+        ] {
+            let chosen = choose(names.into_iter(), processor);
+            assert_eq!(chosen.as_deref(), Some(wanted));
+        }
+        let without_a_number = ["linux-image-6.1-amd64"].into_iter();
+        assert_eq!(choose(without_a_number, Processor::X86_64), None);
     }
 
     #[test]

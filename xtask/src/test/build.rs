@@ -29,6 +29,26 @@ pub struct Program {
     pub bare: bool,
 }
 
+/// What programs are compiled for, where that is not this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The compiler's name for it.
+    pub triple: &'static str,
+    /// The program that links for it.
+    pub linker: &'static str,
+}
+
+impl Target {
+    /// Has a command of cargo compile for it. Nobody steps through what runs elsewhere.
+    pub fn given(self, command: &mut Command) -> &mut Command {
+        let name = self.triple.to_uppercase().replace('-', "_");
+        command
+            .args(["--target", self.triple])
+            .env(format!("CARGO_TARGET_{name}_LINKER"), self.linker)
+            .env("CARGO_PROFILE_DEV_DEBUG", "false")
+    }
+}
+
 /// One test to run.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -85,8 +105,8 @@ pub fn cases(programs: &[Program], filter: &[String]) -> Result<Vec<Case>> {
 
 /// Builds the chosen packages' tests and lists their programs in a file, for another
 /// machine that has the same files.
-pub fn write_programs(packages: &[String], list: &Path) -> Result<()> {
-    let programs = serde_json::to_vec(&programs(packages)?)?;
+pub fn write_programs(packages: &[String], target: Option<Target>, list: &Path) -> Result<()> {
+    let programs = serde_json::to_vec(&programs(packages, target)?)?;
     fs::write(list, programs).with_context(|| format!("cannot write {}", list.display()))
 }
 
@@ -97,11 +117,16 @@ pub fn read_programs(list: &Path) -> Result<Vec<Program>> {
 }
 
 /// Run `cargo test --no-run` and read which programs it made.
-pub fn programs(packages: &[String]) -> Result<Vec<Program>> {
-    let output = cmd::cargo()
+pub fn programs(packages: &[String], target: Option<Target>) -> Result<Vec<Program>> {
+    let mut build = cmd::cargo();
+    build
         .args(["test", "--no-run"])
         .arg("--message-format=json-render-diagnostics")
-        .args(selection(packages))
+        .args(selection(packages));
+    if let Some(target) = target {
+        target.given(&mut build);
+    }
+    let output = build
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;

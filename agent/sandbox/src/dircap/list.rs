@@ -188,12 +188,19 @@ impl From<FileType> for Kind {
 }
 
 impl From<rustix::fs::Stat> for Stat {
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(
+            clippy::useless_conversion,
+            reason = "numbers of links are narrower elsewhere"
+        )
+    )]
     fn from(stat: rustix::fs::Stat) -> Self {
         Self {
             kind: Kind::from(FileType::from_raw_mode(stat.st_mode)),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode & 0o7777,
-            links: stat.st_nlink,
+            links: u64::from(stat.st_nlink),
             modified_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
         }
     }

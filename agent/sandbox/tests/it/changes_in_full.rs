@@ -194,7 +194,7 @@ fn another_name_of_a_file_follows_where_the_view_is_a_copy_and_else_keeps_what_i
         };
         let before = facts("g");
         kept(&workspace, &ran(&workspace, script));
-        if in_place && support::layer() == Layer::Copy {
+        if in_place && support::layer_made() == Layer::Copy {
             assert_eq!(facts("g"), facts("f"), "{script}");
             assert_ne!(facts("g"), before, "{script}");
         } else {

@@ -10,6 +10,7 @@ use std::os::linux::net::SocketAddrExt;
 use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode, refused_calls};
 use support::arranged::{Run, UNSHARE, twice};
+use support::numbers::numbered;
 use support::{Workspace, run, text};
 
 /// The lines a script prints.
@@ -92,13 +93,9 @@ fn calls_beside_the_refused_ones_work() {
 
 #[test]
 fn call_numbers_of_the_other_abi_and_of_newer_kernels_are_absent() {
-    if cfg!(not(target_arch = "x86_64")) {
-        println!("SKIPPED: only x86-64 has a second set of numbers");
-        return;
-    }
-    let finished = Workspace::new().run(
-        "exec perl -e 'for (0x40000000 | 39, 470, 39) { print syscall($_) == -1 ? $!+0 : q(ok), qq(\\n) }'",
-    );
+    let finished = Workspace::new().run(&numbered(
+        "exec perl -e 'for (0x40000000 | SYS_getpid, 470, SYS_getpid) { print syscall($_) == -1 ? $!+0 : q(ok), qq(\\n) }'",
+    ));
     if finished.ending == Ending::Exited(127) {
         println!("SKIPPED: no perl to make system calls with");
         return;
@@ -333,17 +330,17 @@ fn a_command_is_the_first_victim_when_memory_runs_out_and_its_makers_are_not() {
 /// started the agent as well: what a command can have of it is a part.
 #[test]
 fn a_command_uses_up_nothing_that_its_user_has_only_so_much_of() {
-    let found = lines(
+    let found = lines(&numbered(
         "perl -e '
            sub most { my ($call) = @_; my $n = 0; $n++ while $n < 70000 && $call->() >= 0; $n }
            my $info = pack(q(l3 x116), 40, 0, -1); my $blocked = pack q(Q), 1 << 39;
-           syscall(14, 0, $blocked, 0, 8);
-           print most(sub { syscall(294, 0) }), qq( watchers\n);
-           print most(sub { syscall(129, $$ + 0, 40, $info) }), qq( signals\n);
+           syscall(SYS_rt_sigprocmask, 0, $blocked, 0, 8);
+           print most(sub { syscall(SYS_inotify_init1, 0) }), qq( watchers\n);
+           print most(sub { syscall(SYS_rt_sigqueueinfo, $$ + 0, 40, $info) }), qq( signals\n);
            my @t; print most(sub { open $t[@t], q(+<), q(/dev/ptmx) or return -1; 0 }), qq( terminals\n)'
          grep -E 'core file|locked memory|msgqueue' /proc/self/limits | tr -s ' '",
-    );
-    if found.len() < 6 || cfg!(not(target_arch = "x86_64")) {
+    ));
+    if found.len() < 6 {
         println!("SKIPPED: no perl to make system calls with");
         return;
     }

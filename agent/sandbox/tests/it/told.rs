@@ -10,6 +10,7 @@ use hermitcrab_sandbox::DirCap;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet, probe};
 use hermitcrab_sandbox::spawn::{Finished, View, ViewMode};
 use support::arranged::{Run, UNSHARE, twice};
+use support::numbers::numbered;
 use support::{Workspace, run, spawner, text};
 
 /// What commands are not refused without, and a script that prints what each of
@@ -21,7 +22,7 @@ const NOT_REQUIRED: [(Mechanism, &str); 3] = [
     ),
     (
         Mechanism::SharedWatches,
-        "perl -e 'my $n = 0; $n++ while $n < 1000 && syscall(294, 0) >= 0; print qq($n\\n)'",
+        "perl -e 'my $n = 0; $n++ while $n < 1000 && syscall(SYS_inotify_init1, 0) >= 0; print qq($n\\n)'",
     ),
     (Mechanism::FirstVictim, "cat /proc/self/oom_score_adj"),
 ];
@@ -37,11 +38,12 @@ fn told(finished: &Finished, mechanism: Mechanism) -> Option<&str> {
 fn a_mechanism_that_is_left_out_shows_and_is_told() {
     let workspace = Workspace::new();
     for (mechanism, script) in NOT_REQUIRED {
-        let whole = workspace.run(script);
+        let script = numbered(script);
+        let whole = workspace.run(&script);
         assert!(whole.confined.by.contains(mechanism), "{mechanism:?}");
         assert_eq!(told(&whole, mechanism), None);
         let without = MechanismSet::of([mechanism]);
-        let less = run_without(without, &workspace.command(script));
+        let less = run_without(without, &workspace.command(&script));
         assert!(!less.confined.by.contains(mechanism), "{mechanism:?}");
         assert_eq!(told(&less, mechanism), Some(": left out"));
         // It is none of those commands are refused without.

@@ -12,6 +12,7 @@ use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::spawn::{Ending, Input, Running, Stream, Streams, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, SpawnError};
+use support::numbers::numbered;
 use support::{Workspace, marker, processes_with, run, sandbox, text, with_permits};
 
 /// What a command can see of anything that may have been left: one line each.
@@ -34,7 +35,7 @@ if command -v perl > /dev/null; then
   perl -e 'print shmget(0, 4096, 0600 | 512), q( ), msgget(0, 0600 | 512), q( ), semget(0, 1, 0600 | 512), qq(\n)'
   perl -e 'use Fcntl; print fcntl(STDIN, F_GETFL, 0) & ~O_ACCMODE, q( ), fcntl(STDIN, 11, 0), qq(\n)'
   perl -e 'for (qw(/ /etc /etc/hosts /etc/passwd /dev)) { sysopen my $f, $_, 0; my $h = pack q(Q), 0; fcntl $f, 1035, $h; print unpack(q(Q), $h), qq( $_\n) }'
-  perl -e 'print syscall(240, my $name = "left", 2, 0, 0), qq(\n)' # mq_open, where it is that
+  perl -e 'print syscall(SYS_mq_open, my $name = "left", 2, 0, 0), qq(\n)'
 fi
 "#;
 
@@ -62,8 +63,8 @@ if command -v perl > /dev/null; then
 fi
 if command -v python3 > /dev/null; then
   python3 -c 'import os, pty; m, s = pty.openpty(); os.write(m, b"left\n"); os.read(s, 5)'
-  # A queue of messages with a name, by its number: 240 is mq_open on x86_64.
-  python3 -c 'import ctypes, os; os.uname().machine == "x86_64" and ctypes.CDLL(None).syscall(240, b"left", 0o102, 0o666, None)'
+  # A queue of messages with a name.
+  python3 -c 'import ctypes; ctypes.CDLL(None).syscall(SYS_mq_open, b"left", 0o102, 0o666, None)'
 fi
 (setsid sleep MARKER &); nohup sleep MARKER > /dev/null 2>&1 &
 echo left
@@ -86,14 +87,14 @@ fn spawn(workspace: &Workspace, script: &str, stdin: Input) -> Result<Running, S
 fn the_next_command_sees_nothing_of_the_one_before() {
     let workspace = Workspace::new();
     let marker = marker(96);
-    let fresh = text(&workspace.run(LOOK));
+    let fresh = text(&workspace.run(&numbered(LOOK)));
     assert!(fresh.contains("PATH=/usr/bin:/bin"), "{fresh}");
     for _ in 0..5 {
-        let left = workspace.run(&LEAVE.replace("MARKER", &marker));
+        let left = workspace.run(&numbered(&LEAVE.replace("MARKER", &marker)));
         assert!(text(&left).contains("left\n"), "{}", text(&left));
         left.changes.into_iter().for_each(|set| set.discard());
         assert_eq!(processes_with(&marker), 0);
-        assert_eq!(text(&workspace.run(LOOK)), fresh);
+        assert_eq!(text(&workspace.run(&numbered(LOOK))), fresh);
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod arranged;
+pub mod numbers;
 pub mod time;
 
 use std::cell::Cell;
