@@ -430,7 +430,8 @@ fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
         }
         let share = ours / bares;
         let target = match threads {
-            2 => format!(" ({})", sheet::at_least(share, 0.5)),
+            // "On two processors" can be read both ways: one after another, and one for each.
+            1 | 2 => format!(" ({})", sheet::at_least(share, 0.5)),
             _ => String::new(),
         };
         notes.push(format!(
