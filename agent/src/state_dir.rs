@@ -9,3 +9,4 @@ pub mod anchor;
 pub mod conflicts;
 pub mod key;
 pub mod own_file;
+pub mod room;

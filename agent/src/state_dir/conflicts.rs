@@ -2,16 +2,22 @@
 //!
 //! What for: such a file is left as somebody else saved it, and what the command made of it
 //! is in nobody's way here, for a person to bring together with the other. It is no
-//! authority and nothing reads it again. It must never grow without an end.
+//! authority and nothing reads it again. It must never grow without an end, and never lose
+//! a version without saying which: where the disk is full the oldest commands' versions go
+//! for those of the newest, if that is enough, and what is not kept is named.
 
 use std::{
+    fmt,
     fs::{DirBuilder, File},
     io::{self, Read as _},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Component, Path, PathBuf},
 };
 
-use super::own_file;
+use super::{
+    own_file,
+    room::{Room, is_lacking},
+};
 
 /// The directory, in the agent's own.
 const DIR_NAME: &str = "conflicts";
@@ -20,6 +26,8 @@ const COMMANDS_MAX: usize = 16;
 /// Files of one command at most, and how long they may be together.
 const FILES_MAX: usize = 1000;
 const BYTES_MAX: u64 = 64 << 20;
+/// Names told of those that are not kept.
+const NAMES_TOLD_MAX: usize = 12;
 
 /// What was kept of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,56 +36,256 @@ pub struct Aside {
     pub at: PathBuf,
     /// How many files.
     pub files: usize,
-    /// How many others: they are too long, too many, or no files, or the disk has no room.
-    pub missed: usize,
+    /// Those of which nothing is kept.
+    pub missed: Vec<Missed>,
+    /// Where versions of older commands were, which went as the disk was full.
+    pub gave_way: Vec<PathBuf>,
+}
+
+/// A name of which no version is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// The name it has outside.
+    pub name: PathBuf,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a version is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It is a link, and holds nothing itself.
+    NoFile,
+    /// It is longer than what is kept of one command.
+    TooLong,
+    /// So many others are kept.
+    TooMany,
+    /// The disk has no room for this many bytes; how much it has, if that is known.
+    NoRoom(u64, Option<Room>),
+    /// The system failed, in these words.
+    Failed(String),
 }
 
 /// Keeps files under the names they have outside.
 ///
 /// # Errors
-/// Nothing can be kept.
-pub fn keep(state_dir: &Path, files: Vec<(PathBuf, io::Result<File>)>) -> Result<Aside, io::Error> {
+/// Nothing can be kept; why, and what to do.
+pub fn keep(state_dir: &Path, files: Vec<(PathBuf, io::Result<File>)>) -> Result<Aside, String> {
     let dir = state_dir.join(DIR_NAME);
-    own_file::state_dir(&dir).map_err(|error| io::Error::other(error.to_string()))?;
-    let _held = own_file::hold(&dir).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut numbers = numbers(&dir)?;
+    keep_in(&dir, files).map_err(|error| match Room::at(&dir) {
+        Some(room) if is_lacking(&error) => {
+            format!("{error}: {room}; make room there, then run the command again")
+        }
+        Some(_) | None => error.to_string(),
+    })
+}
+
+fn keep_in(dir: &Path, files: Vec<(PathBuf, io::Result<File>)>) -> io::Result<Aside> {
+    own_file::state_dir(dir).map_err(own_error)?;
+    let _held = own_file::hold(dir).map_err(own_error)?;
+    let numbers = numbers(dir)?;
     let number = numbers.last().map_or(1, |last| last.saturating_add(1));
-    let at = dir.join(number.to_string());
-    DirBuilder::new().mode(0o700).create(&at)?;
-    let mut aside = Aside {
-        at,
-        files: 0,
-        missed: 0,
+    let mut keeper = Keeper {
+        older: numbers,
+        aside: Aside {
+            at: dir.join(number.to_string()),
+            files: 0,
+            missed: Vec::new(),
+            gave_way: Vec::new(),
+        },
+        room: BYTES_MAX,
+        dir: dir.to_owned(),
     };
-    let mut room = BYTES_MAX;
     for (name, file) in files {
-        let kept = file.and_then(|file| {
-            if aside.files >= FILES_MAX {
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-            put(&aside.at, &name, &file, room)
-        });
-        match kept {
+        match file
+            .map_err(|error| Why::of(&error))
+            .and_then(|file| keeper.put(&name, &file))
+        {
             Ok(bytes) => {
-                room = room.saturating_sub(bytes);
-                aside.files += 1;
+                keeper.room = keeper.room.saturating_sub(bytes);
+                keeper.aside.files += 1;
             }
-            Err(_) => aside.missed += 1,
+            Err(why) => keeper.aside.missed.push(Missed { name, why }),
         }
     }
+    let Keeper {
+        mut older, aside, ..
+    } = keeper;
     if aside.files == 0 {
-        std::fs::remove_dir_all(&aside.at)?;
+        remove_all(&aside.at)?;
         return Ok(aside);
     }
-    let opened = File::open(&dir)?;
-    rustix::fs::syncfs(&opened)?;
-    numbers.push(number);
-    let surplus = numbers.len().saturating_sub(COMMANDS_MAX);
-    for old in numbers.iter().take(surplus) {
+    let opened = File::open(dir)?;
+    rustix::fs::syncfs(&opened).map_err(|error| {
+        // What is there is left: it is all there is.
+        let error = io::Error::from(error);
+        let told = format!("`{}` may lack some of it: {error}", aside.at.display());
+        io::Error::new(error.kind(), told)
+    })?;
+    older.push(number);
+    let surplus = older.len().saturating_sub(COMMANDS_MAX);
+    for old in older.iter().take(surplus) {
         // What stays is tried again with the next one.
-        let _removed = std::fs::remove_dir_all(dir.join(old.to_string()));
+        let _removed = remove_all(&dir.join(old.to_string()));
     }
     Ok(aside)
+}
+
+/// Whoever keeps what one command made.
+struct Keeper {
+    dir: PathBuf,
+    /// The commands before it, oldest first.
+    older: Vec<u64>,
+    aside: Aside,
+    /// Bytes that may still be kept of this one.
+    room: u64,
+}
+
+impl Keeper {
+    /// Keeps a file, if need be in the place of what is kept of older commands.
+    fn put(&mut self, name: &Path, file: &File) -> Result<u64, Why> {
+        if self.aside.files >= FILES_MAX {
+            return Err(Why::TooMany);
+        }
+        let needed = file.metadata().map_err(|error| Why::of(&error))?.len();
+        if needed > self.room {
+            return Err(Why::TooLong);
+        }
+        loop {
+            match put(&self.aside.at, name, file, needed) {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) if is_lacking(&error) => {
+                    let room = Room::at(&self.dir);
+                    if !self.give_way(needed, room.as_ref()) {
+                        return Err(Why::NoRoom(needed, room));
+                    }
+                }
+                Err(error) => return Err(Why::of(&error)),
+            }
+        }
+    }
+
+    /// Removes what is kept of as many older commands as it takes, the oldest first; none,
+    /// where not even all of them are enough.
+    fn give_way(&mut self, needed: u64, room: Option<&Room>) -> bool {
+        /// What the directories of a name may take.
+        const NAMES_BYTES: u64 = 64 << 10;
+        let needed = needed.saturating_add(NAMES_BYTES);
+        // What is free and was refused all the same is others', or beyond a quota.
+        let free = room.map_or(0, |room| room.free_bytes);
+        let mut freed = if free >= needed { 0 } else { free };
+        let mut going = 0;
+        for old in &self.older {
+            if freed >= needed {
+                break;
+            }
+            freed = freed.saturating_add(bytes_of(&self.dir.join(old.to_string())));
+            going += 1;
+        }
+        if freed < needed {
+            return false;
+        }
+        let gone: Vec<u64> = self.older.drain(..going).collect();
+        for old in gone {
+            let at = self.dir.join(old.to_string());
+            let _part_may_stay = remove_all(&at);
+            self.aside.gave_way.push(at);
+        }
+        going > 0
+    }
+}
+
+/// How much of the disk lies below a directory, as far as that can be seen.
+fn bytes_of(dir: &Path) -> u64 {
+    let mut bytes = 0_u64;
+    let mut left = vec![dir.to_owned()];
+    while let Some(dir) = left.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(seen) = entry.metadata() else { continue };
+            bytes = bytes.saturating_add(seen.blocks().saturating_mul(512));
+            if seen.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    bytes
+}
+
+fn remove_all(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn own_error(error: own_file::OwnFileError) -> io::Error {
+    match error {
+        own_file::OwnFileError::Io(_, error) if is_lacking(&error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+impl Why {
+    fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::InvalidInput => Self::NoFile,
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFile => f.write_str("no file"),
+            Self::TooLong => write!(f, "{BYTES_MAX} bytes are kept of one command"),
+            Self::TooMany => write!(f, "{FILES_MAX} files are kept of one command"),
+            Self::NoRoom(needed, room) => {
+                write!(f, "{needed} bytes long, and ")?;
+                match room {
+                    Some(room) => room.fmt(f),
+                    None => f.write_str("the disk is full"),
+                }
+            }
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Aside {
+    /// What is not kept, each with why, and what can be done so that it is the next time.
+    pub fn tell_missed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, missed) in self.missed.iter().take(NAMES_TOLD_MAX).enumerate() {
+            let between = if place == 0 { "" } else { ", " };
+            write!(f, "{between}`{}` ({})", missed.name.display(), missed.why)?;
+        }
+        match self.missed.len().saturating_sub(NAMES_TOLD_MAX) {
+            0 => {}
+            more => write!(f, " and {more} more")?,
+        }
+        let is_full = |missed: &Missed| matches!(missed.why, Why::NoRoom(..));
+        if self.missed.iter().any(is_full) {
+            f.write_str("; make room there, then run the command again")?;
+        }
+        Ok(())
+    }
+
+    /// Whose versions went, if any had to.
+    pub fn tell_gave_way(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.gave_way.is_empty() {
+            return Ok(());
+        }
+        let gone: Vec<String> = self
+            .gave_way
+            .iter()
+            .map(|at| format!("`{}`", at.display()))
+            .collect();
+        write!(
+            f,
+            ". The disk is full, so what was kept there of earlier commands is removed: {}",
+            gone.join(", ")
+        )
+    }
 }
 
 /// The commands of which something is kept, oldest first.
@@ -91,29 +299,38 @@ fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-fn put(at: &Path, name: &Path, file: &File, room: u64) -> io::Result<u64> {
+fn put(at: &Path, name: &Path, file: &File, length: u64) -> io::Result<u64> {
     // A name outside leads nowhere else in here.
     let parts = name.components().filter_map(|part| match part {
         Component::Normal(part) => Some(part),
         _ => None,
     });
     let path = at.join(parts.collect::<PathBuf>());
-    if file.metadata()?.len() > room {
-        return Err(io::ErrorKind::FileTooLarge.into());
+    let put = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path.parent().unwrap_or(at))
+        .and_then(|()| {
+            let copy = own_file::create_new(&path).map_err(own_error)?;
+            copied(file, length, copy).inspect_err(|_| {
+                let _part = std::fs::remove_file(&path);
+            })
+        });
+    if put.is_err() {
+        // Nor do directories stay that were made for it.
+        for above in path.ancestors().skip(1) {
+            if !above.starts_with(at) || std::fs::remove_dir(above).is_err() {
+                break;
+            }
+        }
     }
-    if let Some(above) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(above)?;
-    }
-    let failed = |error: own_file::OwnFileError| io::Error::other(error.to_string());
-    let mut copy = own_file::create_new(&path).map_err(failed)?;
-    let copied = io::copy(&mut file.take(room), &mut copy);
-    if copied.is_err() {
-        let _removed = std::fs::remove_file(&path);
-    }
-    copied
+    put
+}
+
+fn copied(mut file: &File, length: u64, mut copy: File) -> io::Result<u64> {
+    // It may be the second time.
+    io::Seek::rewind(&mut file)?;
+    io::copy(&mut file.take(length), &mut copy)
 }
 
 #[cfg(test)]
@@ -145,7 +362,11 @@ mod tests {
             let expected = Aside {
                 at: state.join(DIR_NAME).join(round.to_string()),
                 files: 2,
-                missed: 1,
+                missed: vec![Missed {
+                    name: PathBuf::from("/w/link"),
+                    why: Why::NoFile,
+                }],
+                gave_way: Vec::new(),
             };
             assert_eq!(aside, expected);
             let text = std::fs::read_to_string(aside.at.join("w/a/b.txt"));
@@ -173,7 +394,8 @@ mod tests {
         file.set_len(BYTES_MAX + 1).expect("longer");
         let files = vec![(PathBuf::from("/w/long"), File::open(&long))];
         let aside = keep(&state, files).expect("looked at");
-        assert_eq!((aside.files, aside.missed), (0, 1));
+        let why: Vec<&Why> = aside.missed.iter().map(|missed| &missed.why).collect();
+        assert_eq!((aside.files, why), (0, vec![&Why::TooLong]));
         assert!(!aside.at.exists());
     }
 }

@@ -34,6 +34,7 @@ mod cli;
 mod committer;
 mod config_cli;
 mod config_screen;
+mod conflicts_disk;
 mod conversations;
 mod cron;
 mod cron_runs;

@@ -140,22 +140,18 @@ impl fmt::Display for LeftOut {
             )?,
         }
         match &self.kept {
-            Ok(Aside { at, files, missed }) if *files > 0 => {
-                write!(f, ". What it made of that is in `{}`", at.display())?;
-                match missed {
-                    0 => {}
-                    more => write!(
-                        f,
-                        " ({more} others could not be kept: too long, too many, no files, or no room)"
-                    )?,
+            Ok(aside) => {
+                if aside.files > 0 {
+                    write!(f, ". What it made of that is in `{}`", aside.at.display())?;
                 }
-            }
-            Ok(Aside { missed: 0, .. }) => {}
-            Ok(Aside { missed, .. }) => {
-                write!(
-                    f,
-                    ". What it made of {missed} names could not be kept: too long, no files, or no room"
-                )?;
+                if !aside.missed.is_empty() {
+                    f.write_str(match aside.files {
+                        0 => ". What it made of that could not be kept: ",
+                        _ => ", but for what could not be kept: ",
+                    })?;
+                    aside.tell_missed(f)?;
+                }
+                aside.tell_gave_way(f)?;
             }
             Err(why) => write!(f, ". What it made of that could not be kept: {why}")?,
         }
@@ -259,7 +255,7 @@ impl Hands<'_> {
             refused,
             together,
             not_removed,
-            kept: kept.map_err(|error| error.to_string()),
+            kept,
             is_any_kept,
         }
     }
