@@ -36,6 +36,7 @@ mod carry;
 mod commit;
 mod entry;
 mod failed;
+mod forget;
 mod ground;
 mod incoming;
 mod moved;
@@ -63,6 +64,7 @@ use rustix::io::Errno;
 pub use self::besides::Besides;
 pub use self::commit::{Commit, Part};
 pub use self::failed::{CommitFailure, Stuck, StuckWhy};
+pub use self::forget::ForgetError;
 pub use self::incoming::Incoming;
 pub use self::parents::NewFile;
 pub use self::recover::Recovered;
@@ -112,6 +114,8 @@ pub struct Kept {
     pub undoes: Option<CommitId>,
     /// Every name it touched, in order.
     pub touched: Vec<KeptChange>,
+    /// How much is kept so that it can be taken back.
+    pub bytes: u64,
     /// Whether parts of it could neither be kept nor taken back.
     pub is_stuck: bool,
 }
@@ -331,6 +335,7 @@ impl Kept {
             note: String::from_utf8_lossy(&plan.note).into_owned(),
             undoes: plan.undoes.map(CommitId),
             touched: changes_of(&plan.roots, &plan.touched),
+            bytes: plan.bytes_before,
             is_stuck,
         }
     }

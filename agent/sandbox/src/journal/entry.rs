@@ -289,8 +289,8 @@ impl<'j> Entry<'j> {
         rustix::fs::fsync(&self.dir).map_err(|errno| io_error("flush", self.place(), errno))
     }
 
-    /// Removes all of it. What is kept in it is gone then.
-    pub(super) fn remove(self) -> Result<(), JournalError> {
+    /// Removes what is kept in it. It is to go then, and does when a journal is opened next.
+    pub(super) fn clear(&self) -> Result<(), JournalError> {
         if let Some(state) = self.state()?
             && state != State::Dropped
         {
@@ -304,6 +304,14 @@ impl<'j> Entry<'j> {
                 remove_tree(self.journal, self.dir.as_fd(), &entry.name).map_err(failed)?;
             }
         }
+        Ok(())
+    }
+
+    /// Removes all of it. What is kept in it is gone then.
+    pub(super) fn remove(self) -> Result<(), JournalError> {
+        self.clear()?;
+        let place = self.place();
+        let failed = |source| io_error("clear", &place, source);
         remove_tree(
             self.journal,
             self.dir.as_fd(),

@@ -161,7 +161,7 @@ impl Journal {
     pub(super) fn lock_finished(&self) -> Result<Finished, JournalError> {
         let lock = self.lock()?;
         // Nothing is begun while something is unfinished, so that can only be the newest.
-        let mut newest = self.numbers()?.pop();
+        let newest = self.numbers()?.pop();
         let entry = match newest {
             Some(number) => Entry::open_if_there(self, number)?,
             None => None,
@@ -174,11 +174,11 @@ impl Journal {
             since.taken_back.extend(found.taken_back);
             since.stuck.extend(found.stuck);
             since.broken.extend(found.broken);
-            newest = self.numbers()?.pop();
         }
+        let last = self.last_number()?;
         Ok(Finished {
             _lock: lock,
-            next: newest.map_or(1, |newest| newest.saturating_add(1)),
+            next: last.map_or(1, |last| last.saturating_add(1)),
         })
     }
 

@@ -1,0 +1,217 @@
+//! Commits that a person gives up: all of what is kept of them goes, and nothing else.
+
+use std::io::Write as _;
+
+use hermitcrab_sandbox::Journal;
+use hermitcrab_sandbox::journal::{CommitId, ForgetError, JournalError, UndoError};
+
+use super::{At, Cut, commit_in, plant, stray, undo_in};
+use crate::support::arranged::{Run, UNSHARE, twice};
+use crate::support::{Workspace, tree};
+
+fn numbers(journal: &Journal) -> Vec<CommitId> {
+    let kept = journal.list().unwrap();
+    kept.iter().map(|kept| kept.id).collect()
+}
+
+fn ids(numbers: &[u64]) -> Vec<CommitId> {
+    numbers.iter().copied().map(CommitId::new).collect()
+}
+
+/// A workspace of which these were done one after the other.
+fn after(scripts: &[&str]) -> (Workspace, Journal) {
+    let workspace = Workspace::new();
+    plant(workspace.path());
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    for script in scripts {
+        let finished = workspace.run(script);
+        let done = commit_in(&journal, &finished.changes[0], &workspace);
+        assert!(done.failure.is_none(), "{script}: {:?}", done.failure);
+    }
+    (workspace, journal)
+}
+
+const THREE: [&str; 3] = ["echo 1 > a", "rm -r d", "echo 3 > b; mkdir n"];
+
+#[test]
+fn what_is_forgotten_is_gone_and_the_rest_can_be_taken_back() {
+    let (workspace, journal) = after(&THREE);
+    let now = tree(workspace.path());
+    let kept = journal.list().unwrap();
+    assert_eq!(kept[0].bytes, 2, "what `a` held");
+    journal.forget(&ids(&[3, 1])).unwrap();
+    assert_eq!(numbers(&journal), ids(&[2]));
+    assert_eq!(tree(workspace.path()), now, "no file of anybody's");
+    for gone in [1, 3] {
+        let none = undo_in(&journal, CommitId::new(gone), &workspace);
+        assert!(
+            matches!(none, Err(UndoError::Journal(JournalError::Unknown(_)))),
+            "{none:?}"
+        );
+    }
+    let undone = undo_in(&journal, CommitId::new(2), &workspace).unwrap();
+    assert!(undone.failure.is_none(), "{:?}", undone.failure);
+    assert!(workspace.path().join("d/s/z").exists());
+    // No number is given twice: a session may know the other one by it.
+    assert_eq!(undone.id, Some(CommitId::new(4)));
+}
+
+#[test]
+fn a_number_is_not_given_again_when_all_is_forgotten() {
+    let (workspace, journal) = after(&THREE);
+    journal.forget(&ids(&[1, 2, 3])).unwrap();
+    drop(journal);
+    for number in 4..6 {
+        let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+        assert!(recovered.is_clean(), "{recovered:?}");
+        assert_eq!(numbers(&journal), []);
+        let script = format!("echo {number} > a");
+        let done = commit_in(&journal, &workspace.run(&script).changes[0], &workspace);
+        assert_eq!(done.id, Some(CommitId::new(number)));
+        journal.forget(&ids(&[number])).unwrap();
+    }
+    // Of one note there is the next, and nothing else.
+    assert_eq!(stray(&workspace), [""; 0]);
+    let names = std::fs::read_dir(workspace.state.path().join("journal")).unwrap();
+    let notes = names.map(|name| name.unwrap().file_name().into_string().unwrap());
+    let notes: Vec<String> = notes.filter(|name| name.starts_with("last-")).collect();
+    assert_eq!(notes, ["last-00000005"]);
+}
+
+#[test]
+fn where_one_of_them_is_not_there_none_goes() {
+    let (_workspace, journal) = after(&THREE);
+    let none = journal.forget(&ids(&[1, 2, 9])).unwrap_err();
+    assert!(
+        matches!(none, ForgetError::Journal(JournalError::Unknown(id)) if id == CommitId::new(9)),
+        "{none}"
+    );
+    assert_eq!(numbers(&journal), ids(&[1, 2, 3]));
+}
+
+#[test]
+fn forgetting_that_is_cut_off_anywhere_leaves_a_journal_that_opens() {
+    for at in [At::Stop, At::FullDisk] {
+        for steps in 0.. {
+            let (workspace, journal) = after(&THREE);
+            let now = tree(workspace.path());
+            drop(journal);
+            let cut = Cut::after(steps, at);
+            let (cutting, _) =
+                Journal::open_watched(workspace.state.path(), Box::new(cut)).unwrap();
+            let forgot = cutting.forget(&ids(&[2, 3]));
+            if let Err(ForgetError::Partly(gone, _)) = &forgot {
+                assert_eq!(*gone, ids(&[2]), "{steps}");
+            }
+            drop(cutting);
+            let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+            assert!(recovered.is_clean(), "{steps}: {recovered:?}");
+            assert_eq!(tree(workspace.path()), now, "{steps}");
+            let left = numbers(&journal);
+            assert!(left.contains(&CommitId::new(1)), "{steps}: {left:?}");
+            if forgot.is_ok() {
+                assert_eq!(left, ids(&[1]), "{steps}");
+            }
+            // Whatever is left can be taken back, the newest first, and no number is reused.
+            for (place, id) in left.iter().rev().enumerate() {
+                let undone = undo_in(&journal, *id, &workspace).unwrap();
+                assert!(undone.failure.is_none(), "{steps}: {:?}", undone.failure);
+                let next = CommitId::new(4 + u64::try_from(place).unwrap());
+                assert_eq!(undone.id, Some(next), "cut after {steps}");
+            }
+            if forgot.is_ok() {
+                assert!(steps > 10);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_half_done_is_taken_back_and_not_forgotten() {
+    let (workspace, journal) = after(&THREE[..1]);
+    let before = tree(workspace.path());
+    let finished = workspace.run("rm -r d; echo 2 > b; echo 2 > a");
+    for steps in 0.. {
+        let cut = Cut::after(steps, At::Stop);
+        let (other, _) = Journal::open_watched(workspace.state.path(), Box::new(cut)).unwrap();
+        let done = commit_in(&other, &finished.changes[0], &workspace);
+        drop(other);
+        if done.failure.is_none() {
+            break;
+        }
+        let forgot = journal.forget(&ids(&[2]));
+        if tree(workspace.path()) == before {
+            assert!(forgot.is_err(), "{steps}");
+            assert_eq!(numbers(&journal), ids(&[1]), "{steps}");
+        } else {
+            // Where the last thing that was cut off was to say so, it had finished.
+            forgot.unwrap();
+            break;
+        }
+    }
+}
+
+#[test]
+fn what_could_not_be_taken_back_whole_is_not_forgotten() {
+    let (workspace, journal) = after(&THREE[..1]);
+    drop(journal);
+    let finished = workspace.run("echo 2 > b; echo 2 > a");
+    for steps in 0.. {
+        let cut = Cut::after(steps, At::Stop);
+        let (other, _) = Journal::open_watched(workspace.state.path(), Box::new(cut)).unwrap();
+        let done = commit_in(&other, &finished.changes[0], &workspace);
+        assert!(done.failure.is_some(), "nothing was cut off in the midst");
+        drop(other);
+        if std::fs::read_to_string(workspace.path().join("b")).unwrap() == "2\n" {
+            std::fs::write(workspace.path().join("b"), "theirs\n").unwrap();
+            break;
+        }
+        let (_journal, _) = Journal::open(workspace.state.path()).unwrap();
+        assert!(steps < 1000);
+    }
+    let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+    assert_eq!(recovered.stuck.len(), 1, "{recovered:?}");
+    let both = numbers(&journal);
+    assert_eq!(both, ids(&[1, 2]));
+    let refused = journal.forget(&both).unwrap_err();
+    let ForgetError::Stuck(id, place) = &refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(*id, CommitId::new(2));
+    assert!(std::path::Path::new(place).is_dir(), "{place}");
+    assert_eq!(numbers(&journal), both);
+}
+
+/// The journal's disk really is full: in memory, of two megabytes.
+#[test]
+fn on_a_full_disk_what_is_forgotten_makes_room() {
+    let name = "journal::forgotten::on_a_full_disk_what_is_forgotten_makes_room";
+    let arrange = "mkdir small && mount -t tmpfs -o size=2m none small";
+    let Some(Run::Inner) = twice(name, &UNSHARE, arrange, "") else {
+        return;
+    };
+    let small = std::fs::canonicalize("small").unwrap();
+    let mut workspace = Workspace::new();
+    workspace.state = tempfile::tempdir_in(&small).unwrap();
+    workspace.file("one", &"x".repeat(700_000));
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let done = commit_in(
+        &journal,
+        &workspace.run("echo 1 > one").changes[0],
+        &workspace,
+    );
+    let first = done.id.unwrap();
+    let mut filled = std::fs::File::create(small.join("fill")).unwrap();
+    while filled.write(&[0; 4096]).is_ok() {}
+    drop(journal);
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    workspace.file("two", &"x".repeat(100_000));
+    let script = workspace.run("echo 2 > two");
+    let failed = commit_in(&journal, &script.changes[0], &workspace);
+    assert!(failed.failure.is_some());
+    journal.forget(&[first]).unwrap();
+    let done = commit_in(&journal, &script.changes[0], &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    assert_eq!(done.id, Some(CommitId::new(2)));
+}
