@@ -49,6 +49,7 @@ pub use self::{
 use crate::state_dir::{
     anchor::{AnchorError, Start},
     own_file::{self, Access, OwnFileError},
+    room::{Room, is_lacking},
 };
 
 /// The ledger's name in the state directory.
@@ -59,6 +60,8 @@ pub const FILE_NAME: &str = "ledger.jsonl";
 pub enum LedgerError {
     /// The file cannot be read or written.
     Io(PathBuf, io::Error),
+    /// Its disk has no room: for how many bytes, and how much there is, as far as that is known.
+    NoRoom(PathBuf, Option<usize>, Option<Room>),
     /// Something else stands in its place, or others can reach it.
     Own(OwnFileError),
     /// Another process writes it.
@@ -81,6 +84,19 @@ impl fmt::Display for LedgerError {
         match self {
             Self::Io(path, error) => {
                 write!(f, "cannot use the ledger `{}`: {error}", path.display())
+            }
+            Self::NoRoom(path, needed, room) => {
+                write!(f, "the ledger `{}` has no room", path.display())?;
+                if let Some(needed) = needed {
+                    write!(f, " for {needed} more bytes")?;
+                }
+                match room {
+                    Some(room) => write!(f, ": {room}")?,
+                    None => f.write_str(": its disk is full")?,
+                }
+                f.write_str(
+                    "; make room there: `hermitcrab undo --list --all` shows what is kept of earlier commits, and `hermitcrab undo --forget ID` removes it",
+                )
             }
             Self::Own(error) => write!(f, "the ledger cannot be used: {error}"),
             Self::Busy(path) => {
@@ -116,6 +132,24 @@ impl fmt::Display for LedgerError {
 }
 
 impl std::error::Error for LedgerError {}
+
+impl LedgerError {
+    /// That the ledger's file could not be used, or written with so many bytes more.
+    fn of(path: &Path, error: io::Error, needed: Option<usize>) -> Self {
+        match is_lacking(&error) {
+            true => Self::NoRoom(path.to_owned(), needed, Room::at(path)),
+            false => Self::Io(path.to_owned(), error),
+        }
+    }
+
+    /// The same of one of the agent's own files, as it is opened or made.
+    fn of_own(error: OwnFileError) -> Self {
+        match error {
+            OwnFileError::Io(path, error) if is_lacking(&error) => Self::of(&path, error, None),
+            other => Self::Own(other),
+        }
+    }
+}
 
 /// Checks a ledger from its first record to its last.
 ///

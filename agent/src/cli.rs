@@ -116,22 +116,7 @@ enum What {
     },
     /// Take back what the last command did to the workspace
     #[command(after_help = examples::UNDO)]
-    Undo {
-        /// Show what could be taken back, newest first
-        #[arg(long, conflicts_with_all = ["id", "last"])]
-        list: bool,
-        /// With --list: also what happened in other directories
-        #[arg(long, requires = "list")]
-        all: bool,
-        /// This one instead of the last, as `--list` numbers them
-        #[arg(conflicts_with = "last")]
-        id: Option<u64>,
-        /// The last so many, one after the other
-        #[arg(long, value_name = "N")]
-        last: Option<usize>,
-        #[command(flatten)]
-        place: Where,
-    },
+    Undo(undo::Arguments),
     /// Try out what isolates commands on this machine, say when you are asked, and look after ledger and store
     Doctor(doctor::Doctor),
     /// Show, keep, confirm, share and revoke the grants that outlive a session
@@ -353,13 +338,7 @@ fn act(what: What) -> u8 {
         What::Model(arguments) => model::model(&arguments),
         What::Completions { shell } => shell::completions(shell),
         What::Man { command } => shell::man(&command),
-        What::Undo {
-            list,
-            all,
-            id,
-            last,
-            place,
-        } => undo::undo(list, all, id, last, &place),
+        What::Undo(arguments) => undo::undo(&arguments),
     }
 }
 

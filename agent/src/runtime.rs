@@ -113,7 +113,7 @@ pub use self::{
     talk::{Counts, Guard, Reminder, Talk, WorkLimits},
     together::Proposal,
     turn::Stop,
-    undo::{UndoReport, UndoTrouble},
+    undo::{ForgetTrouble, UndoReport, UndoTrouble, forgotten_words, recovered_words},
     words::{GrantWords, WordsError, in_bytes},
 };
 use crate::{

@@ -83,9 +83,9 @@ impl Ledger {
         anchor: Option<Anchor>,
     ) -> Result<(Self, Opened), LedgerError> {
         let path = state_dir.join(FILE_NAME);
-        let file = own_file::open(&path, Access::Make).map_err(LedgerError::Own)?;
+        let file = own_file::open(&path, Access::Make).map_err(LedgerError::of_own)?;
         lock(&file, &path)?;
-        let file = Roomy::of(file).map_err(|error| LedgerError::Io(path.clone(), error))?;
+        let file = Roomy::of(file).map_err(|error| LedgerError::of(&path, error, None))?;
         let length = file.bytes();
         if length == 0 {
             // Records that are on the disk are lost with the name of their file.
@@ -130,7 +130,7 @@ impl Ledger {
         }
         if found.tail != Tail::Whole {
             disk.cut(found.bytes)
-                .map_err(|error| LedgerError::Io(path.clone(), error))?;
+                .map_err(|error| LedgerError::of(&path, error, None))?;
         }
         let ledger = Self {
             disk,
@@ -213,7 +213,7 @@ impl Ledger {
             // Half a record would have to be explained. Whether this works does
             // not matter: if the disk does not even do this, the next start does.
             let _ = self.disk.cut(self.bytes);
-            return Err(LedgerError::Io(self.path.clone(), error));
+            return Err(LedgerError::of(&self.path, error, Some(lines.len())));
         }
         self.bytes = self.bytes.saturating_add(lines.len() as u64);
         for start in &starts {
@@ -249,7 +249,7 @@ impl Ledger {
         }
         self.disk.sync().map_err(|error| {
             self.state = State::Failed;
-            LedgerError::Io(self.path.clone(), error)
+            LedgerError::of(&self.path, error, None)
         })?;
         self.owes_looks = false;
         self.vouch()

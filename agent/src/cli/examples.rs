@@ -68,7 +68,11 @@ Examples:
   # what can be taken back
   hermitcrab undo --list
   # that one, as `--list` numbers it
-  hermitcrab undo 4";
+  hermitcrab undo 4
+  # make room: what is kept of these is removed, for good
+  hermitcrab undo --forget 1 2
+  hermitcrab undo --forget --all --all-but 10
+  hermitcrab undo --forget --before 2026-01-31 --yes";
 
 pub const CAPS: &str = "\
 Examples:

@@ -1,10 +1,13 @@
-//! `undo`: taking back what commands did.
+//! `undo`: taking back what commands did, or giving up that it can be.
 //!
 //! The person's own command is the authority: for this one run it grants what
 //! bringing the former state back needs, in the directories it happens in.
 
+mod forget;
+
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
 
+use clap::Args;
 use hermitcrab_core::{grant::GrantId, letters::is_unseen};
 use hermitcrab_sandbox::journal::{CommitId, Kept};
 
@@ -15,28 +18,60 @@ use super::{
 };
 use crate::{
     ambient, exit,
-    runtime::{GrantWords, Runtime, UndoTrouble},
+    runtime::{GrantWords, Runtime, UndoTrouble, in_bytes},
 };
 
 /// Names shown of one commit in a list.
 const SHOWN_MAX: usize = 5;
 
+/// What is to be taken back or given up.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Show what could be taken back, newest first
+    #[arg(long, conflicts_with_all = ["id", "last", "forget"])]
+    list: bool,
+    /// With --list or --forget: also what happened in other directories
+    #[arg(long, conflicts_with_all = ["id", "last"])]
+    all: bool,
+    /// This one instead of the last, as `--list` numbers them
+    #[arg(conflicts_with_all = ["last", "forget"])]
+    id: Option<u64>,
+    /// The last so many, one after the other
+    #[arg(long, value_name = "N", conflicts_with = "forget")]
+    last: Option<usize>,
+    /// Take nothing back: remove what is kept of these, which makes room and leaves nothing to take back
+    #[arg(long, value_name = "ID", num_args = 0..)]
+    forget: Option<Vec<u64>>,
+    #[command(flatten)]
+    which: forget::Which,
+    #[command(flatten)]
+    place: Where,
+}
+
 /// Runs the command.
-pub fn undo(list: bool, all: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> u8 {
-    let done = open_bare(place).and_then(|mut runtime| {
-        let shown = open::ground(place).and_then(|ground| {
-            if list {
-                show(&runtime, &ground, all)
-            } else {
+pub fn undo(arguments: &Arguments) -> u8 {
+    let place = &arguments.place;
+    let done = match (&arguments.forget, arguments.list) {
+        (Some(ids), _) => forget::forget(ids, &arguments.which, arguments.all, place),
+        (None, false) if arguments.all => Err((
+            "`--all` goes with `--list` or `--forget`".to_owned(),
+            exit::USAGE,
+        )),
+        (None, _) => open_bare(place).and_then(|mut runtime| {
+            let shown = open::ground(place).and_then(|ground| {
+                if arguments.list {
+                    return show(&runtime, &ground, arguments.all);
+                }
                 let again = "hermitcrab undo";
-                take_back(&mut runtime, &ground, again, id, last.unwrap_or(1))
-            }
-        });
-        let ended = runtime
-            .end_session()
-            .map_err(|error| (error.to_string(), exit::LEDGER));
-        shown.and(ended)
-    });
+                let last = arguments.last.unwrap_or(1);
+                take_back(&mut runtime, &ground, again, arguments.id, last)
+            });
+            let ended = runtime
+                .end_session()
+                .map_err(|error| (error.to_string(), exit::LEDGER));
+            shown.and(ended)
+        }),
+    };
     match done {
         Ok(()) => exit::OK,
         Err((message, code)) => {
@@ -63,29 +98,7 @@ pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Resu
         println!("there is nothing to undo{}", here(runtime, &elsewhere));
     }
     for commit in shown {
-        println!(
-            "{:>4}  {}  {}{}",
-            commit.id,
-            ambient::date(commit.made_at),
-            one_line(&commit.note),
-            if commit.is_stuck {
-                "  (cut off; somebody changed its files since)"
-            } else {
-                ""
-            }
-        );
-        for change in commit.touched.iter().take(SHOWN_MAX) {
-            println!(
-                "      {} {}/{}",
-                change.verb,
-                one_line(&String::from_utf8_lossy(&change.root)),
-                change.path
-            );
-        }
-        let more = commit.touched.len().saturating_sub(SHOWN_MAX);
-        if more > 0 {
-            println!("      and {more} more");
-        }
+        describe(commit);
     }
     if !elsewhere.is_empty() {
         println!(
@@ -98,6 +111,36 @@ pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Resu
         );
     }
     Ok(())
+}
+
+/// Prints a commit with the first names it touched.
+fn describe(commit: &Kept) {
+    println!(
+        "{:>4}  {}  {}{}",
+        commit.id,
+        ambient::date(commit.made_at),
+        one_line(&commit.note),
+        if commit.is_stuck {
+            "  (cut off; somebody changed its files since)"
+        } else {
+            ""
+        }
+    );
+    for change in commit.touched.iter().take(SHOWN_MAX) {
+        println!(
+            "      {} {}/{}",
+            change.verb,
+            one_line(&String::from_utf8_lossy(&change.root)),
+            change.path
+        );
+    }
+    let more = commit.touched.len().saturating_sub(SHOWN_MAX);
+    if more > 0 {
+        println!("      and {more} more");
+    }
+    if commit.bytes > 0 {
+        println!("      {} kept of it", in_bytes(commit.bytes));
+    }
 }
 
 /// Where there is nothing to undo, if there is something elsewhere.
@@ -153,10 +196,16 @@ pub(super) fn take_back(
 /// Whether a commit changed something in the workspace or in another directory that sessions
 /// here work with, or this session made it.
 fn is_here(runtime: &Runtime, ground: &Ground, commit: &Kept) -> bool {
+    let is_open = |place: &Path| runtime.has_open(place) || ground.shows(place);
+    runtime.has_made(commit) || touches(commit, is_open)
+}
+
+/// Whether it changed something in such a place.
+fn touches(commit: &Kept, is_such: impl Fn(&Path) -> bool) -> bool {
     let mut places = commit.touched.iter().map(|change| {
         Path::new(OsStr::from_bytes(&change.root)).join(OsStr::from_bytes(change.path.as_bytes()))
     });
-    runtime.has_made(commit) || places.any(|place| runtime.has_open(&place) || ground.shows(&place))
+    places.any(|place| is_such(&place))
 }
 
 fn is_open(commit: &Kept) -> bool {

@@ -5,7 +5,7 @@ use std::{fmt, io, path::PathBuf};
 use hermitcrab_core::outcome::Denial;
 use hermitcrab_sandbox::journal::JournalError;
 
-use crate::audit::LedgerError;
+use crate::{audit::LedgerError, state_dir::room::is_lacking};
 
 /// Why the runtime itself (not a call) failed.
 #[derive(Debug)]
@@ -34,7 +34,15 @@ impl fmt::Display for RuntimeError {
                 path.display()
             ),
             Self::Ledger(error) => error.fmt(f),
-            Self::Journal(error) => error.fmt(f),
+            Self::Journal(error) => {
+                error.fmt(f)?;
+                match error {
+                    JournalError::Io { source, .. } if is_lacking(source) => f.write_str(
+                        "; make room there: `hermitcrab undo --forget ID` removes what is kept of an earlier commit",
+                    ),
+                    _ => Ok(()),
+                }
+            }
             Self::Limit(denial) => write!(f, "{denial}"),
         }
     }

@@ -15,7 +15,10 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     Journal,
     dircap::DirCap,
-    journal::{Commit, CommitFailure, CommitId, JournalError, Kept, Recovered, Undo, UndoError},
+    journal::{
+        Commit, CommitFailure, CommitId, ForgetError, JournalError, Kept, Recovered, Undo,
+        UndoError,
+    },
 };
 
 use crate::{audit::LedgerError, state_dir::own_file};
@@ -56,6 +59,26 @@ pub enum UndoTrouble {
     Failed(String),
 }
 
+/// Why nothing, or not all, was forgotten.
+#[derive(Debug)]
+pub enum ForgetTrouble {
+    /// The journal says why.
+    Journal(ForgetError),
+    /// It cannot be recorded.
+    Unrecorded(RuntimeError),
+}
+
+impl fmt::Display for ForgetTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Journal(error) => error.fmt(f),
+            Self::Unrecorded(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ForgetTrouble {}
+
 impl Runtime {
     /// Every commit that could be taken back, oldest first.
     ///
@@ -85,6 +108,31 @@ impl Runtime {
     #[must_use]
     pub fn has_open(&self, place: &Path) -> bool {
         self.mounts.locate(place).is_some()
+    }
+
+    /// Removes what is kept of commits, which cannot be taken back then, as a person typed it.
+    /// It is on record before it happens.
+    ///
+    /// # Errors
+    /// Why nothing, or not all, was forgotten.
+    pub fn forget(&mut self, ids: &[CommitId]) -> Result<(), ForgetTrouble> {
+        let Some(journal) = self.journal.take() else {
+            let unknown = ids.first().copied().unwrap_or(CommitId::new(0));
+            return Err(ForgetTrouble::Journal(ForgetError::Journal(
+                JournalError::Unknown(unknown),
+            )));
+        };
+        let forgot = self
+            .note_for_sure(forgotten_words(ids))
+            .map_err(ForgetTrouble::Unrecorded)
+            .and_then(|()| journal.forget(ids).map_err(ForgetTrouble::Journal));
+        self.journal = Some(journal);
+        if let Err(error) = &forgot {
+            // What is said here is told to the person all the same.
+            let _noted = self.note(format!("forgetting: {error}"));
+        }
+        self.note_recovered().map_err(ForgetTrouble::Unrecorded)?;
+        forgot
     }
 
     /// Says in the ledger what was taken back since the journal was opened, as other sessions
@@ -173,7 +221,8 @@ impl Runtime {
         let roots = undo.roots();
         let done = commit.and_then(|commit| {
             taken_back(&commit, &undo, |failure| {
-                super::unkept::stop(failure, &self.config.state_dir, |part| {
+                let own = (&*self.config.state_dir, &*self.config.common_dir);
+                super::unkept::stop(failure, own, |part| {
                     Some(Path::new(OsStr::from_bytes(roots.get(part)?)))
                 })
             })
@@ -235,6 +284,25 @@ pub(super) fn open_journal(
 
 /// Says in the ledger what was taken back of what was cut off.
 fn note_recovered(recovered: &Recovered, machine: &Machine) -> Result<(), RuntimeError> {
+    for note in recovered_words(recovered) {
+        machine.step(Event::Note(note))?;
+    }
+    Ok(())
+}
+
+/// How the ledger has it that commits were forgotten.
+#[must_use]
+pub fn forgotten_words(ids: &[CommitId]) -> String {
+    let ids: Vec<String> = ids.iter().map(CommitId::to_string).collect();
+    format!(
+        "what is kept of commit {} is removed, as a person typed",
+        ids.join(", ")
+    )
+}
+
+/// How the ledger has it what was taken back of what was cut off.
+#[must_use]
+pub fn recovered_words(recovered: &Recovered) -> Vec<String> {
     let mut notes = Vec::new();
     for id in &recovered.taken_back {
         notes.push(format!("commit {id} was cut off and is taken back"));
@@ -248,10 +316,7 @@ fn note_recovered(recovered: &Recovered, machine: &Machine) -> Result<(), Runtim
     for (place, why) in &recovered.broken {
         notes.push(format!("a commit is set aside as {place}: {why}"));
     }
-    for note in notes {
-        machine.step(Event::Note(note))?;
-    }
-    Ok(())
+    notes
 }
 
 impl From<UndoError> for UndoTrouble {

@@ -13,12 +13,13 @@ use hermitcrab_sandbox::{
 };
 
 use super::turn::Stop;
+use crate::state_dir::room::{Room, is_lacking};
 
 /// Why a commit that changed nothing did not happen, seen from its directories; what
 /// failed in none of them failed in the journal.
 pub(super) fn stop<'p>(
     failure: &CommitFailure,
-    state_dir: &Path,
+    (state_dir, common_dir): (&Path, &Path),
     dir: impl FnOnce(usize) -> Option<&'p Path>,
 ) -> Stop {
     let source = match &failure.error {
@@ -38,7 +39,10 @@ pub(super) fn stop<'p>(
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             return Stop::Broken(format!("`{place}` is gone; nothing was changed"));
         }
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => DenialCode::NoRoom,
+        _ if is_lacking(source) => {
+            let about = no_room(&place, (state_dir, common_dir));
+            return Stop::refused(Denial::new(DenialCode::NoRoom, about));
+        }
         ErrorKind::ReadOnlyFilesystem => DenialCode::ReadOnly,
         ErrorKind::PermissionDenied => DenialCode::NotWritable,
         _ => {
@@ -47,4 +51,24 @@ pub(super) fn stop<'p>(
         }
     };
     Stop::refused(Denial::new(code, place))
+}
+
+/// Where there is no room, how much there is, and what makes some where the agent itself keeps
+/// something there.
+fn no_room(place: &str, (state_dir, common_dir): (&Path, &Path)) -> String {
+    let Some(room) = Room::at(Path::new(place)) else {
+        return place.to_owned();
+    };
+    let own = Room::at(state_dir);
+    if own.is_none_or(|own| own.mounted_at != room.mounted_at) {
+        return format!("{place} ({room})");
+    }
+    // An editor's session and a job's have a journal of their own.
+    let there = match state_dir == common_dir {
+        true => String::new(),
+        false => format!(" --state-dir {}", state_dir.display()),
+    };
+    format!(
+        "{place} ({room}; hermitcrab undo{there} --forget ID removes what is kept there of an earlier commit)"
+    )
 }

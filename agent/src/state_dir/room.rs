@@ -35,7 +35,7 @@ impl fmt::Display for Room {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (at, free) = (self.mounted_at.display(), self.free_bytes);
         let noun = if free == 1 { "byte" } else { "bytes" };
-        write!(f, "the file system at `{at}` has {free} {noun} free")
+        write!(f, "the file system at {at} has {free} {noun} free")
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
             assert_eq!(room.mounted_at, Path::new("/proc"), "{place}");
             assert_eq!(
                 room.to_string(),
-                "the file system at `/proc` has 0 bytes free"
+                "the file system at /proc has 0 bytes free"
             );
         }
         let dir = tempfile::tempdir().expect("directory");

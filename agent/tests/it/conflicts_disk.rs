@@ -122,7 +122,7 @@ fn where_the_disk_is_full_the_newest_versions_are_kept_and_what_goes_for_them_is
     assert!(room.free_bytes < 300_000);
     let told = Told(&fifth).to_string();
     assert!(
-        told.contains("`/w/big` (1200000 bytes long, and the file system at `"),
+        told.contains("`/w/big` (1200000 bytes long, and the file system at "),
         "{told}"
     );
     assert!(
@@ -152,7 +152,7 @@ fn where_not_even_a_directory_fits_the_disk_is_named() {
         Ok(aside) => Told(&aside).to_string(),
         Err(why) => why,
     };
-    let named = format!("the file system at `{}` has 0 bytes free", small.display());
+    let named = format!("the file system at {} has 0 bytes free", small.display());
     assert!(told.contains(&named), "{told}");
     assert!(
         told.contains("; make room there, then run the command again"),

@@ -179,6 +179,8 @@ fn what_a_command_did_is_not_half_kept_where_there_is_no_room_for_it() {
             format!("The command ran on a copy and its changes were discarded ({code}): the ");
         assert!(error.starts_with(&begins), "{said}");
         assert!(error.contains(place), "{said}");
+        let is_told = error.contains("/disk has 0 bytes free)");
+        assert_eq!(is_told, matches!(disk, Disk::Full), "{said}");
         assert!(error.ends_with(", then run it again."), "{said}");
         // Its changes are gone, not its words.
         assert!(

@@ -44,6 +44,7 @@ mod ending;
 mod exec;
 mod extent;
 mod external;
+mod forgetting;
 mod from_home;
 mod git_index;
 mod git_store;

@@ -123,7 +123,8 @@ impl Hands<'_> {
             .iter()
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
             .collect();
-        let state_dir = self.runtime.config.state_dir.clone();
+        let config = &self.runtime.config;
+        let (state_dir, common_dir) = (config.state_dir.clone(), config.common_dir.clone());
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let begun = turn.begin(
             event,
@@ -153,7 +154,7 @@ impl Hands<'_> {
                     None => Ok(()),
                     Some(failure) if failure.stuck.is_empty() => {
                         at = failure.part.map(|part| (part, failure.path.clone()));
-                        Err(unkept::stop(&failure, &state_dir, |part| {
+                        Err(unkept::stop(&failure, (&state_dir, &common_dir), |part| {
                             sets.get(part).map(|(seen, _)| &*seen.at)
                         }))
                     }

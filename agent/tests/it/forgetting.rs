@@ -1,0 +1,189 @@
+//! `undo --forget`, as a person would, also where the disk is full.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::process::Command;
+
+use crate::support::{home::Home, pty::Pty};
+
+/// A home in which so many commands were kept, each with what a file held before.
+fn after(commands: usize) -> Home {
+    let home = Home::new();
+    std::fs::write(home.project().join("a.txt"), "12345\n").unwrap();
+    for number in 0..commands {
+        exec(&home, &format!("echo {number} > a.txt"));
+    }
+    home
+}
+
+fn exec(home: &Home, line: &str) {
+    home.ok(&["exec", "--grant", "fs.*=.", "--", line]);
+}
+
+/// The numbers of the commits that are listed.
+fn listed(home: &Home) -> Vec<String> {
+    let list = home.ok(&["undo", "--list", "--all"]);
+    let numbers = list.lines().filter(|line| !line.starts_with("      "));
+    numbers
+        .filter(|line| !line.starts_with("there is nothing"))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn what_is_forgotten_by_its_number_is_gone_and_on_record() {
+    let home = after(3);
+    let list = home.ok(&["undo", "--list"]);
+    assert!(list.contains("      6 bytes kept of it\n"), "{list}");
+    // Nobody can be asked.
+    let ran = home.run(&["undo", "--forget", "1", "3"]);
+    assert_eq!(ran.code, Some(77), "{}", ran.err);
+    assert!(
+        ran.err.contains("`--yes` forgets without asking"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(listed(&home), ["3", "2", "1"]);
+    let told = home.ok(&["undo", "--forget", "1", "3", "--yes"]);
+    assert_eq!(told, "forgot 2 commits (8 bytes kept of them)\n");
+    assert_eq!(listed(&home), ["2"]);
+    let text = std::fs::read_to_string(home.project().join("a.txt"));
+    assert_eq!(text.unwrap(), "2\n");
+    let ledger = home.ledger();
+    assert!(
+        ledger.contains("what is kept of commit 1, 3 is removed, as a person typed"),
+        "{ledger}"
+    );
+    assert!(home.ok(&["audit", "verify"]).contains("whole"));
+    let ran = home.run(&["undo", "3"]);
+    assert_eq!(ran.code, Some(64), "{}", ran.err);
+    exec(&home, "echo later > a.txt");
+    assert_eq!(listed(&home), ["4", "2"], "no number is given twice");
+}
+
+#[test]
+fn all_but_the_newest_and_those_of_before_a_day_go_here_and_nowhere_else() {
+    let home = after(3);
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let ran = home.run_in(&other, &["exec", "--grant", "fs.*=.", "--", "echo > b.txt"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let forget = |more: &[&str]| home.ok(&[&["undo", "--forget", "--yes"], more].concat());
+    assert_eq!(
+        forget(&["--before", "2020-01-01"]),
+        "there is nothing to forget\n"
+    );
+    assert_eq!(forget(&["--all-but", "3"]), "there is nothing to forget\n");
+    forget(&["--all-but", "2"]);
+    assert_eq!(listed(&home), ["4", "3", "2"]);
+    forget(&["--before", "9999-01-01"]);
+    assert_eq!(listed(&home), ["4"]);
+    assert_eq!(forget(&["--all-but", "0"]), "there is nothing to forget\n");
+    forget(&["--all-but", "0", "--all"]);
+    assert_eq!(listed(&home), [""; 0]);
+}
+
+#[test]
+fn what_means_nothing_forgets_nothing() {
+    let home = after(1);
+    for words in [
+        &["--forget"][..],
+        &["--forget", "--all"],
+        &["--forget", "1", "--all"],
+        &["--forget", "1", "--all-but", "0"],
+        &["--forget", "--all-but", "0", "--before", "2026-01-01"],
+        &["--forget", "--before", "yesterday"],
+        &["--forget", "9"],
+        &["--forget", "1", "9"],
+        &["--forget", "1", "--list"],
+        &["--forget", "1", "--last", "1"],
+        &["--all-but", "0"],
+        &["--yes"],
+        &["--all"],
+    ] {
+        let ran = home.run(&[&["undo"], words].concat());
+        assert_eq!(ran.code, Some(64), "{words:?}: {}{}", ran.out, ran.err);
+        assert_eq!(listed(&home), ["1"], "{words:?}");
+    }
+}
+
+#[test]
+fn a_person_is_shown_what_goes_and_only_the_word_yes_forgets_it() {
+    let home = after(2);
+    for (answer, left) in [("y", &["2", "1"][..]), ("", &["2", "1"]), ("yes", &["2"])] {
+        let mut pty = Pty::start(&home, &["undo", "--forget", "1"], &[]);
+        pty.sees("forget commit 1 (6 bytes kept of it)?");
+        assert!(pty.shown().contains("echo 0 > a.txt"), "{}", pty.shown());
+        pty.keys(&format!("{answer}\r"));
+        assert_eq!(pty.ended().success(), answer == "yes");
+        assert_eq!(listed(&home), left, "{answer:?}");
+    }
+}
+
+/// Ledger and journal lie on a disk in memory which is full, seen by nobody else.
+#[test]
+fn on_a_full_disk_the_error_names_the_command_and_the_command_makes_room() {
+    let home = after(0);
+    let state = home.path().join("small");
+    std::fs::create_dir(&state).unwrap();
+    let script = r#"
+mount -t tmpfs -o size=1m,mode=700 tmpfs "$1" || exit 96
+exec 2>&1
+program=$2 state=$1
+exec_it() { "$program" exec --state-dir "$state" --grant 'fs.*=.' -- "$1"; echo "= $?"; }
+head -c 300000 /dev/zero > long; head -c 900000 /dev/zero > longer
+exec_it 'echo 1 > long'
+echo '- no room in the journal'
+exec_it 'rm longer'
+echo '- no room in the ledger'
+dd if=/dev/zero of="$state/fill" bs=4096 2> /dev/null
+while : >> "$state/fill" && head -c 1 /dev/zero >> "$state/fill"; do :; done 2> /dev/null
+exec_it 'echo 2 > long'
+echo '- forgotten'
+"$program" undo --state-dir "$state" --forget 1 --yes; echo "= $?"
+exec_it 'echo 3 > long'
+"$program" audit --state-dir "$state" verify; echo "= $?"
+echo '- the ledger'
+cat "$state/ledger.jsonl"
+"#;
+    let ran = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&state)
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .output()
+        .unwrap();
+    if ran.status.code() == Some(96) {
+        println!("SKIPPED: no disk can be mounted here");
+        return;
+    }
+    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let parts: Vec<&str> = told.split("\n- ").collect();
+    let [first, journal, ledger, forgotten, records] = parts[..] else {
+        panic!("{told}")
+    };
+    assert!(first.ends_with("= 0"), "{told}");
+    let names = format!("the file system at {} has ", state.display());
+    for (part, code) in [(journal, "= 77"), (ledger, "= 74")] {
+        assert!(part.contains(&names), "{part}");
+        assert!(part.contains("hermitcrab undo --forget ID"), "{part}");
+        assert!(part.ends_with(code), "{part}");
+    }
+    assert!(ledger.contains("ledger.jsonl` has no room"), "{ledger}");
+    assert_eq!(
+        forgotten.lines().filter(|line| *line == "= 0").count(),
+        3,
+        "{told}"
+    );
+    assert!(
+        forgotten.contains("forgot commit 1 (300000 bytes kept of it)"),
+        "{told}"
+    );
+    assert!(
+        records.contains("what is kept of commit 1 is removed, as a person typed"),
+        "{records}"
+    );
+}
