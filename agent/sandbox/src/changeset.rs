@@ -296,6 +296,27 @@ impl ChangeSet {
         })
     }
 
+    /// As much of it as a thread of its own needs to carry it over.
+    pub(crate) fn lent(&self) -> io::Result<Self> {
+        Ok(Self {
+            changes: self.changes.clone(),
+            never: Never::default(),
+            owners: self.owners.clone(),
+            before: self.before.clone(),
+            after: self.after.clone(),
+            unchanged: self.unchanged.clone(),
+            renames: self.renames.clone(),
+            moves: self.moves.clone(),
+            so_far: self.so_far.lent(),
+            layer: self.layer,
+            upper: self.upper.try_clone()?,
+            lower: self.lower.try_clone()?,
+            patience: self.patience.clone(),
+            prefix: self.prefix.clone(),
+            kept: self.kept.clone(),
+        })
+    }
+
     /// Whether its command runs still.
     pub(crate) fn runs(&self) -> bool {
         self.so_far.runs

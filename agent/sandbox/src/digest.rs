@@ -44,7 +44,7 @@ pub(crate) fn digest_beginning(file: impl AsFd, bytes: u64) -> io::Result<(Diges
 ///
 /// Where both lie on a file system that shares blocks, nothing is copied.
 pub(crate) fn copy_file(from: impl AsFd, to: impl AsFd) -> io::Result<(Digest, u64)> {
-    copy_at_most(from, to, u64::MAX)
+    copy_at_most(from, to, u64::MAX, &|| ())
 }
 
 /// The same of a file that somebody may write to meanwhile, as [`digest_at_most`].
@@ -52,8 +52,9 @@ pub(crate) fn copy_at_most(
     from: impl AsFd,
     to: impl AsFd,
     bytes_max: u64,
+    tick: &dyn Fn(),
 ) -> io::Result<(Digest, u64)> {
-    copy(from.as_fd(), to.as_fd(), Bound::AtMost(bytes_max))
+    copy(from.as_fd(), to.as_fd(), Bound::AtMost(bytes_max), tick)
 }
 
 /// The same of the first bytes of it, whatever somebody added meanwhile.
@@ -61,19 +62,29 @@ pub(crate) fn copy_beginning(
     from: impl AsFd,
     to: impl AsFd,
     bytes: u64,
+    tick: &dyn Fn(),
 ) -> io::Result<(Digest, u64)> {
-    copy(from.as_fd(), to.as_fd(), Bound::Beginning(bytes))
+    copy(from.as_fd(), to.as_fd(), Bound::Beginning(bytes), tick)
 }
 
-fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, bound: Bound) -> io::Result<(Digest, u64)> {
+fn copy(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    bound: Bound,
+    tick: &dyn Fn(),
+) -> io::Result<(Digest, u64)> {
     if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-        let (digest, bytes) = through(to, bound, |_, _| Ok(()))?;
+        let (digest, bytes) = through(to, bound, |_, _| {
+            tick();
+            Ok(())
+        })?;
         // What follows the beginning is not wanted.
         rustix::fs::ftruncate(to, bytes)?;
         return Ok((digest, bytes));
     }
     let mut written = 0;
     let (digest, bytes) = through(from, bound, |piece, at| {
+        tick();
         written = at.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
         write_at(to, piece, at)
     })?;
@@ -230,7 +241,7 @@ mod tests {
         let check = |file: &std::fs::File, bytes: u64, expected: &[u8]| {
             let copy = tempfile::tempfile().expect("copy");
             let expected = (sha256(expected), expected.len() as u64);
-            let copied = copy_beginning(file, &copy, bytes).expect("copied");
+            let copied = copy_beginning(file, &copy, bytes, &|| ()).expect("copied");
             assert_eq!(
                 (copied, digest_file(&copy).expect("digest")),
                 (expected, expected)

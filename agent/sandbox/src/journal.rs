@@ -38,6 +38,7 @@ mod entry;
 mod failed;
 mod forget;
 mod ground;
+mod in_time;
 mod incoming;
 mod moved;
 mod parents;
@@ -47,13 +48,14 @@ mod retain;
 mod stage;
 mod steps;
 mod undo;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use hermitcrab_core::authority::Verb;
@@ -82,19 +84,41 @@ const LOCK: &str = "lock";
 /// How long another process may take over what it does.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// An open journal.
-#[derive(Debug)]
+/// An open journal. Clones are the same one.
+#[derive(Clone, Debug)]
 pub struct Journal {
-    dir: OwnedFd,
+    dir: Arc<OwnedFd>,
     /// For messages.
     place: String,
-    steps: Steps,
+    steps: Arc<Steps>,
     /// What was committed through this one: others work with the same directory.
-    made: Mutex<BTreeSet<CommitId>>,
+    made: Arc<Mutex<BTreeSet<CommitId>>>,
     /// What of what it brings does not count.
-    besides: Box<dyn Besides>,
+    besides: Arc<dyn Besides>,
     /// What others left unfinished since it was opened.
-    found: Mutex<Recovered>,
+    found: Arc<Mutex<Recovered>>,
+    /// The lock, while it is held.
+    held: Arc<Mutex<Weak<OwnedFd>>>,
+    /// How long one step may take, where that is not for the file system to say.
+    step_max: Option<Duration>,
+}
+
+/// The numbers in a journal, each oldest first.
+struct Listed {
+    /// Of entries that can be looked at.
+    numbers: Vec<u64>,
+    /// Of entries that wait for a file system.
+    waiting: Vec<u64>,
+    /// That were given to what is gone.
+    noted: Vec<u64>,
+}
+
+impl Listed {
+    /// The number that was given last.
+    fn last(&self) -> Option<u64> {
+        let all = self.numbers.iter().chain(&self.waiting).chain(&self.noted);
+        all.max().copied()
+    }
 }
 
 /// Which commit.
@@ -151,6 +175,8 @@ pub enum JournalError {
     Broken(String, String),
     /// There is no such commit.
     Unknown(CommitId),
+    /// This one is half done in that directory, whose file system does not answer.
+    Waits(CommitId, PathBuf),
 }
 
 impl Journal {
@@ -207,12 +233,14 @@ impl Journal {
             return Err(JournalError::NotOurs(place, "others can write it"));
         }
         let journal = Self {
-            dir,
+            dir: Arc::new(dir),
             place,
-            steps,
-            made: Mutex::default(),
-            besides: Box::new(besides::Nothing),
-            found: Mutex::default(),
+            steps: Arc::new(steps),
+            made: Arc::default(),
+            besides: Arc::new(besides::Nothing),
+            found: Arc::default(),
+            held: Arc::default(),
+            step_max: None,
         };
         let _lock = journal.lock()?;
         if journal.numbers()?.is_empty() {
@@ -227,7 +255,9 @@ impl Journal {
                 .and_then(rustix::fs::fsync)
                 .map_err(|errno| io_error("sync the directory of", &journal.place, errno))?;
         }
-        let recovered = recover::recover(&journal)?;
+        let waiting = journal.glance_at_waiting()?;
+        let mut recovered = recover::recover(&journal)?;
+        recovered.waiting.splice(0..0, waiting);
         journal.clear_incoming();
         journal.clear_asides();
         Ok((journal, recovered))
@@ -235,7 +265,7 @@ impl Journal {
 
     /// From here on, what this knows to be there only besides does not count.
     pub fn count_without(&mut self, besides: Box<dyn Besides>) {
-        self.besides = besides;
+        self.besides = Arc::from(besides);
     }
 
     /// Every commit in it, oldest first.
@@ -269,20 +299,32 @@ impl Journal {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The numbers of all entries, oldest first.
+    /// The numbers of all entries that do not wait, oldest first.
     fn numbers(&self) -> Result<Vec<u64>, JournalError> {
+        Ok(self.listed()?.numbers)
+    }
+
+    /// What is in it.
+    fn listed(&self) -> Result<Listed, JournalError> {
         let entries = crate::dircap::list_dir(&self.dir)
             .map_err(|source| io_error("list", &self.place, source))?;
-        let mut numbers: Vec<u64> = entries
-            .iter()
-            .filter_map(|entry| entry::number(&entry.name))
-            .collect();
-        numbers.sort_unstable();
-        Ok(numbers)
+        let of = |prefix: &str| {
+            let names = entries.iter();
+            let mut numbers: Vec<u64> = names
+                .filter_map(|entry| entry::number(entry.name.strip_prefix(prefix.as_bytes())?))
+                .collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        Ok(Listed {
+            numbers: of(""),
+            waiting: of(entry::WAITING),
+            noted: of(forget::LAST),
+        })
     }
 
     /// Nobody else works with the journal while this lives.
-    fn lock(&self) -> Result<OwnedFd, JournalError> {
+    fn lock(&self) -> Result<Arc<OwnedFd>, JournalError> {
         const PAUSE: Duration = Duration::from_millis(20);
         let file = rustix::fs::openat(
             &self.dir,
@@ -294,7 +336,12 @@ impl Journal {
         let mut waited = Duration::ZERO;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
+                Ok(()) => {
+                    let lock = Arc::new(file);
+                    let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                    *held = Arc::downgrade(&lock);
+                    return Ok(lock);
+                }
                 Err(Errno::WOULDBLOCK | Errno::INTR) if waited < LOCK_WAIT => {
                     std::thread::sleep(PAUSE);
                     waited = waited.saturating_add(PAUSE);
@@ -387,6 +434,11 @@ impl fmt::Display for JournalError {
                 "a commit in the journal could not be taken back: {why}; it is kept as `{place}`, compare the files it names with what they should be"
             ),
             Self::Unknown(id) => write!(f, "there is no commit {id} in the journal"),
+            Self::Waits(id, at) => write!(
+                f,
+                "commit {id} is half done in `{}`, whose file system does not answer, and is taken back before anything else is done there; have it answer, then try again",
+                at.display()
+            ),
         }
     }
 }

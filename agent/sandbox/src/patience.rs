@@ -147,7 +147,7 @@ impl Drop for Over {
     }
 }
 
-fn does_not_answer() -> io::Error {
+pub(crate) fn does_not_answer() -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
         "its file system does not answer in time",

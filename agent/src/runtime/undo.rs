@@ -313,6 +313,12 @@ pub fn recovered_words(recovered: &Recovered) -> Vec<String> {
             words::listed(stuck)
         ));
     }
+    for (id, at) in &recovered.waiting {
+        notes.push(format!(
+            "commit {id} was cut off in {}, whose file system does not answer; it is taken back when it does",
+            at.display()
+        ));
+    }
     for (place, why) in &recovered.broken {
         notes.push(format!("a commit is set aside as {place}: {why}"));
     }

@@ -26,7 +26,7 @@ pub struct Rename {
 }
 
 /// All that were found, looked up by either name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Renames {
     // INVARIANT: in order. No name of one lies below one of another.
     all: Vec<Rename>,

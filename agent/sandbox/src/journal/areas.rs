@@ -7,6 +7,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Mode, StatxFlags};
@@ -37,8 +38,7 @@ impl Journal {
             let root = dir.try_clone_to_owned().map_err(at_top(part, "hold"))?;
             let stat =
                 rustix::fs::fstat(&root).map_err(|errno| at_top(part, "stat")(errno.into()))?;
-            let path = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))
-                .map_err(at_top(part, "name"))?;
+            let path = path_of(root.as_fd()).map_err(at_top(part, "name"))?;
             let mount = mount_of(root.as_fd())
                 .map_err(|error| Failed::at(part, &RelPath::root(), error))?;
             let beside = if mount == own {
@@ -92,6 +92,17 @@ impl Journal {
         };
         Ok(Opened { root, area })
     }
+}
+
+fn path_of(dir: BorrowedFd<'_>) -> std::io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))
+}
+
+/// Where directories are.
+pub(super) fn paths_of(dirs: &[BorrowedFd<'_>]) -> Result<Vec<PathBuf>, Failed> {
+    let dirs = dirs.iter().enumerate();
+    dirs.map(|(part, dir)| path_of(*dir).map_err(at_top(part, "name")))
+        .collect()
 }
 
 /// Removes the staging directories beside workspaces; whether none is left. One that cannot be

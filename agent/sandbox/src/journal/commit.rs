@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use hermitcrab_core::Permit;
@@ -20,12 +20,13 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, OFlags};
 
 use super::act;
-use super::areas::{Opened, clear_areas};
+use super::areas::{self, Opened, clear_areas};
 use super::besides::Counts;
 use super::brought;
 use super::entry::{Entry, State, remove_tree};
 use super::failed::{CommitFailure, Failed, Stuck, StuckWhy, unstaged};
 use super::ground::{Back, Ground};
+use super::in_time::Progress;
 use super::plan::{Act, Op, Plan, Touched};
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, retain};
@@ -99,10 +100,41 @@ impl Journal {
             spend(number, part.dir, part.set, part.permits)?;
             bare.push((part.dir, part.set));
         }
+        // A file system that answers by itself is not waited for in a thread of its own.
+        if !self.has_patience(bare.iter().map(|(dir, _)| *dir)) {
+            let bare: Vec<_> = bare.iter().map(|(dir, set)| (dir.as_fd(), *set)).collect();
+            return self.carry_over(&bare, note);
+        }
+        let held = |source| {
+            Failed::in_journal(FsError::Io {
+                operation: "hold",
+                path: RelPath::root(),
+                source,
+            })
+        };
+        let mut lent = Vec::new();
+        for (dir, set) in bare {
+            let dir = dir.as_fd().try_clone_to_owned().map_err(held)?;
+            lent.push((dir, set.lent().map_err(held)?));
+        }
+        let note = note.to_owned();
+        self.in_time(move |journal| {
+            let bare: Vec<_> = lent.iter().map(|(dir, set)| (dir.as_fd(), set)).collect();
+            journal.carry_over(&bare, &note)
+        })
+    }
+
+    fn carry_over(
+        &self,
+        bare: &[(BorrowedFd<'_>, &ChangeSet)],
+        note: &str,
+    ) -> Result<CommitId, CommitFailure> {
         let finished = self.lock_finished()?;
+        let dirs: Vec<_> = bare.iter().map(|(dir, _)| *dir).collect();
+        self.ready_for(&finished, &areas::paths_of(&dirs)?)?;
         let entry = Entry::create(self, finished.next)?;
         let number = entry.number;
-        let prepared = match self.prepare(entry, &bare, note) {
+        let prepared = match self.prepare(entry, bare, note) {
             Ok(prepared) => prepared,
             Err((entry, failed)) => {
                 // Nothing happened yet; what was staged goes.
@@ -130,7 +162,7 @@ impl Journal {
     fn prepare<'j>(
         &'j self,
         entry: Entry<'j>,
-        parts: &[(&DirCap, &ChangeSet)],
+        parts: &[(BorrowedFd<'_>, &ChangeSet)],
         note: &str,
     ) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
         let mut plan = Plan {
@@ -145,7 +177,7 @@ impl Journal {
         };
         let mut dirs = Vec::new();
         for (dir, _) in parts {
-            dirs.push(dir.as_fd());
+            dirs.push(*dir);
         }
         let grounds = match self.open_grounds(&entry, &mut plan, &dirs) {
             Ok(grounds) => grounds,
@@ -220,7 +252,7 @@ fn stage_sets(
     journal: &Journal,
     plan: &mut Plan,
     grounds: &[Opened],
-    parts: &[(&DirCap, &ChangeSet)],
+    parts: &[(BorrowedFd<'_>, &ChangeSet)],
 ) -> Result<Counts, Failed> {
     let mut counts = Counts::new();
     for (number, ((_, set), ground)) in parts.iter().zip(grounds).enumerate() {
@@ -277,7 +309,17 @@ impl Prepared<'_> {
         shields: &dyn Fn(&Op) -> bool,
     ) -> Result<(), Box<CommitFailure>> {
         let changed = |op: &Op| FsError::denied(DenialCode::ChangedSinceShown, &op.path);
+        let progress = journal.steps.progress();
+        if let Some(progress) = progress {
+            let names = self.plan.ops.iter();
+            let names = names.filter_map(|op| self.plan.roots.get(op.root).map(|root| (root, op)));
+            let names = names.map(|(root, op)| Stuck::at(root, &op.path, StuckWhy::Waits).at);
+            progress.names(self.plan.number, names);
+        }
         for (at, op) in self.plan.ops.iter().enumerate() {
+            if let Some(progress) = progress {
+                progress.begins(at);
+            }
             let done = match self.ground(journal, at, op).filter(|_| shields(op)) {
                 Some(ground) => act::forward(&ground, op),
                 None => Err(changed(op)),
@@ -299,6 +341,15 @@ impl Prepared<'_> {
             if let Some(op) = self.plan.ops.iter().find(|op| !shields(op)) {
                 return Err(Failed::at(op.root, &op.path, changed(op)));
             }
+            // From here on it stands, unless nobody waits for it any more.
+            let decided = progress.map_or(Ok(()), Progress::decide);
+            decided.map_err(|source| {
+                Failed::in_journal(FsError::Io {
+                    operation: "finish",
+                    path: RelPath::root(),
+                    source,
+                })
+            })?;
             let done = match self.plan.keeping(&kept) {
                 None => self.entry.advance(State::Planned, State::Committed),
                 // The later state counts where there are both.
@@ -308,6 +359,9 @@ impl Prepared<'_> {
         });
         if let Err(failed) = finished {
             return Err(Box::new(self.give_up(journal, failed)));
+        }
+        if let Some(progress) = progress {
+            progress.stands();
         }
         self.clear_beside(journal);
         Ok(())

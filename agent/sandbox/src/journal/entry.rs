@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::brief::Brief;
@@ -16,6 +16,8 @@ use crate::dircap::{DIR_FLAGS, Kind, list_dir, open_plain, read_plain};
 
 /// How the names of parts that do not hold begin.
 const BROKEN: &str = "broken-";
+/// How the name of one begins that waits for a file system.
+pub(super) const WAITING: &str = "waiting-";
 /// A plan that is still being written.
 const UNFINISHED: &str = "unfinished";
 
@@ -84,8 +86,18 @@ pub(super) fn number(name: &[u8]) -> Option<u64> {
     (dir_name(number) == text).then_some(number)
 }
 
-fn dir_name(number: u64) -> String {
+pub(super) fn dir_name(number: u64) -> String {
     format!("{number:08}")
+}
+
+/// Nothing, if it is gone.
+fn if_there(opened: Result<Entry<'_>, JournalError>) -> Result<Option<Entry<'_>>, JournalError> {
+    match opened {
+        Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        opened => opened.map(Some),
+    }
 }
 
 impl<'j> Entry<'j> {
@@ -95,11 +107,35 @@ impl<'j> Entry<'j> {
         journal.pass("make an entry", &name)?;
         rustix::fs::mkdirat(&journal.dir, &name, Mode::RWXU)
             .map_err(|errno| io_error("make an entry in", &journal.place, errno))?;
-        Self::open(journal, number)
+        let entry = Self::open(journal, number)?;
+        // Nobody else can have it yet.
+        let _held = entry.hold();
+        Ok(entry)
+    }
+
+    /// Whether nobody is at a step of it but this process, by this very opening. Who was left
+    /// at a step has it until that is over, with the lock of the journal or without.
+    pub(super) fn hold(&self) -> bool {
+        // A file system that has no locks for directories holds up nobody by them.
+        let held = rustix::fs::flock(&self.dir, FlockOperation::NonBlockingLockExclusive);
+        !matches!(held, Err(Errno::WOULDBLOCK))
     }
 
     pub(super) fn open(journal: &'j Journal, number: u64) -> Result<Self, JournalError> {
-        let dir = rustix::fs::openat(&journal.dir, dir_name(number), DIR_FLAGS, Mode::empty())
+        Self::open_named(journal, number, &dir_name(number))
+    }
+
+    /// One that waits, if it does still.
+    pub(super) fn open_waiting(
+        journal: &'j Journal,
+        number: u64,
+    ) -> Result<Option<Self>, JournalError> {
+        let name = format!("{WAITING}{}", dir_name(number));
+        if_there(Self::open_named(journal, number, &name))
+    }
+
+    fn open_named(journal: &'j Journal, number: u64, name: &str) -> Result<Self, JournalError> {
+        let dir = rustix::fs::openat(&journal.dir, name, DIR_FLAGS, Mode::empty())
             .map_err(|errno| io_error("open an entry of", &journal.place, errno))?;
         Ok(Self {
             journal,
@@ -113,13 +149,7 @@ impl<'j> Entry<'j> {
         journal: &'j Journal,
         number: u64,
     ) -> Result<Option<Self>, JournalError> {
-        match Self::open(journal, number) {
-            Ok(entry) => Ok(Some(entry)),
-            Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
+        if_there(Self::open(journal, number))
     }
 
     /// Where it lies, for messages.

@@ -41,6 +41,8 @@ pub enum StuckWhy {
     Changed(Option<PathBuf>),
     /// The system failed, in these words; it is tried again before anything else is done.
     Failed(String),
+    /// Its file system does not answer, so whether it changed is not known.
+    Waits,
 }
 
 impl Stuck {
@@ -62,6 +64,9 @@ impl fmt::Display for Stuck {
             StuckWhy::Changed(Some(kept)) => {
                 write!(f, " (changed since; what it was is `{}`)", kept.display())
             }
+            StuckWhy::Waits => f.write_str(
+                " (changed, or about to be: its file system does not answer; it is taken back as soon as it does, before anything else is done there)",
+            ),
             StuckWhy::Failed(why) => write!(
                 f,
                 " (not put back yet: {why}; that is tried again before the next change)"

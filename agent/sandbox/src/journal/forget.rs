@@ -13,11 +13,11 @@ use std::os::fd::AsFd as _;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::entry::{Entry, State, number};
+use super::entry::{Entry, State, dir_name};
 use super::{CommitId, Journal, JournalError, io_error};
 
 /// How the name of the note begins that says which number was given last.
-const LAST: &str = "last-";
+pub(super) const LAST: &str = "last-";
 
 /// Why nothing was forgotten.
 #[derive(Debug)]
@@ -76,27 +76,10 @@ impl Journal {
         }
     }
 
-    /// The number that was given last, of the commits there are and those that went.
-    pub(super) fn last_number(&self) -> Result<Option<u64>, JournalError> {
-        let newest = self.numbers()?.pop();
-        Ok(newest.max(self.noted_numbers()?.pop()))
-    }
-
-    fn noted_numbers(&self) -> Result<Vec<u64>, JournalError> {
-        let entries = crate::dircap::list_dir(&self.dir)
-            .map_err(|source| io_error("list", &self.place, source))?;
-        let mut noted: Vec<u64> = entries
-            .iter()
-            .filter_map(|entry| number(entry.name.strip_prefix(LAST.as_bytes())?))
-            .collect();
-        noted.sort_unstable();
-        Ok(noted)
-    }
-
     /// Notes a number as given. It is a name and no content: that takes the least room.
     fn note_last(&self, last: u64) -> Result<(), JournalError> {
-        let name = |number: u64| format!("{LAST}{number:08}");
-        let before = self.noted_numbers()?;
+        let name = |number: u64| format!("{LAST}{}", dir_name(number));
+        let before = self.listed()?.noted;
         self.pass("note the last number", &self.place)?;
         rustix::fs::openat(
             &self.dir,

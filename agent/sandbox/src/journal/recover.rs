@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermitcrab_core::fault::{self, Fault};
@@ -24,7 +24,7 @@ use crate::dircap::FsError;
 use crate::patience::Patience;
 
 /// How long a directory's file system may take: less than others wait for the journal.
-const OPEN_MAX: Duration = Duration::from_secs(8);
+pub(super) const OPEN_MAX: Duration = Duration::from_secs(8);
 
 /// What was found when a journal was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,9 @@ pub struct Recovered {
     /// Commits that were cut off, with the names that somebody else changed
     /// since; these were left as they are, and what they held is kept.
     pub stuck: Vec<(CommitId, Vec<Stuck>)>,
+    /// Commits that were cut off in these directories, whose file system does not answer:
+    /// they are taken back when it does, before anything else is done there.
+    pub waiting: Vec<(CommitId, PathBuf)>,
     /// Parts that do not hold: where they are kept now, and why.
     pub broken: Vec<(String, String)>,
 }
@@ -115,17 +118,21 @@ fn take_back(
         Err(error) => return Err(error),
     };
     let id = CommitId(plan.number);
-    // One that does not answer is no reason to give up what is half done there.
-    for root in &plan.roots {
-        if let Err(error) = open_in_time(root)
-            && error.kind() == io::ErrorKind::TimedOut
-        {
-            return Err(JournalError::Io {
-                operation: "take back a commit of",
-                place: format!("{}, in `{}`", journal.place, path_of(root).display()),
-                source: error,
-            });
-        }
+    // One that does not answer is no reason to give up what is half done there, and none to
+    // do nothing elsewhere.
+    let is_late = |root: &&Root| {
+        let opened = open_in_time(root, OPEN_MAX);
+        opened.is_err_and(|error| error.kind() == io::ErrorKind::TimedOut)
+    };
+    let late = match entry.hold() {
+        true => plan.roots.iter().find(is_late),
+        // Somebody who was left is at a step of it.
+        false => plan.roots.first(),
+    };
+    if let Some(root) = late {
+        journal.have_wait(&entry)?;
+        recovered.waiting.push((id, path_of(root)));
+        return Ok(());
     }
     let grounds = match open_grounds(journal, &entry, &plan)? {
         Ok(grounds) => grounds,
@@ -149,9 +156,11 @@ fn take_back(
 
 /// A journal that nobody else works with while this lives, and in which nothing is unfinished.
 pub(super) struct Finished {
-    _lock: OwnedFd,
+    _lock: Arc<OwnedFd>,
     /// The number of what is begun in it.
     pub next: u64,
+    /// What is half done where nobody answers.
+    pub waiting: Vec<u64>,
 }
 
 impl Journal {
@@ -161,25 +170,32 @@ impl Journal {
     pub(super) fn lock_finished(&self) -> Result<Finished, JournalError> {
         let lock = self.lock()?;
         // Nothing is begun while something is unfinished, so that can only be the newest.
-        let newest = self.numbers()?.pop();
-        let entry = match newest {
-            Some(number) => Entry::open_if_there(self, number)?,
+        let mut listed = self.listed()?;
+        let entry = match listed.numbers.last() {
+            Some(number) => Entry::open_if_there(self, *number)?,
             None => None,
         };
         if let Some(entry) = entry
             && entry.is_unfinished()?
         {
             let found = recover(self)?;
-            let mut since = self.found_since();
-            since.taken_back.extend(found.taken_back);
-            since.stuck.extend(found.stuck);
-            since.broken.extend(found.broken);
+            self.note_found(found);
+            listed = self.listed()?;
         }
-        let last = self.last_number()?;
         Ok(Finished {
             _lock: lock,
-            next: last.map_or(1, |last| last.saturating_add(1)),
+            next: listed.last().map_or(1, |last| last.saturating_add(1)),
+            waiting: listed.waiting,
         })
+    }
+
+    /// Keeps what was found for whoever asks.
+    pub(super) fn note_found(&self, found: Recovered) {
+        let mut since = self.found_since();
+        since.taken_back.extend(found.taken_back);
+        since.stuck.extend(found.stuck);
+        since.waiting.extend(found.waiting);
+        since.broken.extend(found.broken);
     }
 
     /// What was taken back since the journal was opened, as others were cut off.
@@ -259,7 +275,7 @@ fn root_itself(root: &Root) -> Option<OwnedFd> {
 /// Whether a directory, or the way to it, is closed to this process.
 fn is_closed(root: &Root) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match open_in_time(root) {
+    match open_in_time(root, OPEN_MAX) {
         // It can be listed, and what is in it not be looked at.
         Ok((dir, _)) => matches!(
             rustix::fs::openat(&dir, ".", flags, Mode::empty()),
@@ -287,7 +303,7 @@ fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Opened, String> {
 /// The directory a plan is about, if it is still the same one.
 pub(super) fn open_root(root: &Root) -> Result<OwnedFd, Unopened> {
     let path = path_of(root);
-    match open_in_time(root) {
+    match open_in_time(root, OPEN_MAX) {
         Ok((dir, inode)) if inode == root.inode => Ok(dir),
         Ok(_) => Err(Unopened {
             why: format!("`{}` is another directory now", path.display()),
@@ -329,9 +345,9 @@ fn clear_beside(journal: &Journal, entry: &Entry<'_>, roots: &[Root]) {
 }
 
 /// Opens a directory with its number; whatever serves it, that ends.
-fn open_in_time(root: &Root) -> io::Result<(OwnedFd, u64)> {
+pub(super) fn open_in_time(root: &Root, most: Duration) -> io::Result<(OwnedFd, u64)> {
     let path = path_of(root);
-    Patience::of(OPEN_MAX).look(move || {
+    Patience::of(most).look(move || {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = rustix::fs::open(&path, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&dir)?;

@@ -222,6 +222,7 @@ impl<'a> Stager<'a> {
             let Ok(file) = open_beneath(self.area, path, flags, Links::Refuse) else {
                 continue;
             };
+            self.journal.steps.tick();
             match rustix::fs::fsync(&file) {
                 // So is a pipe.
                 Ok(()) | Err(Errno::INVAL) => {}
@@ -421,9 +422,10 @@ impl<'a> Stager<'a> {
         };
         self.step("write what is staged", path)?;
         let changed = |error: &io::Error| error.kind() == io::ErrorKind::FileTooLarge;
+        let tick = || self.journal.steps.tick();
         let copied = match self.may_grow {
-            true => copy_beginning(from, to, node.bytes),
-            false => copy_at_most(from, to, node.bytes),
+            true => copy_beginning(from, to, node.bytes, &tick),
+            false => copy_at_most(from, to, node.bytes, &tick),
         };
         let (digest, _) = match copied {
             Err(error) if changed(&error) => {

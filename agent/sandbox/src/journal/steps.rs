@@ -10,7 +10,10 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::in_time::Progress;
 
 /// What happens to one step.
 #[derive(Debug)]
@@ -32,20 +35,46 @@ pub trait Watch: Send + Sync {
 /// The way to the disk.
 #[derive(Default)]
 pub(crate) struct Steps {
-    watch: Option<Box<dyn Watch>>,
-    stopped: AtomicBool,
+    watch: Option<Arc<dyn Watch>>,
+    stopped: Arc<AtomicBool>,
+    /// Whoever waits for them looks here.
+    progress: Option<Arc<Progress>>,
 }
 
 impl Steps {
     pub(super) fn watched(watch: Box<dyn Watch>) -> Self {
         Self {
-            watch: Some(watch),
-            stopped: AtomicBool::new(false),
+            watch: Some(Arc::from(watch)),
+            ..Self::default()
         }
+    }
+
+    /// The same steps, taken while somebody else waits for them.
+    pub(super) fn seen_by(&self, progress: Arc<Progress>) -> Self {
+        Self {
+            watch: self.watch.clone(),
+            stopped: Arc::clone(&self.stopped),
+            progress: Some(progress),
+        }
+    }
+
+    /// A piece of a step that takes long is done.
+    pub(super) fn tick(&self) {
+        if let Some(progress) = &self.progress {
+            progress.tick();
+        }
+    }
+
+    /// Who waits for them, if somebody does.
+    pub(super) fn progress(&self) -> Option<&Progress> {
+        self.progress.as_deref()
     }
 
     /// Whether this step may be taken.
     pub(super) fn pass(&self, step: &'static str) -> io::Result<()> {
+        if let Some(progress) = &self.progress {
+            progress.pass(step)?;
+        }
         let Some(watch) = &self.watch else {
             return Ok(());
         };

@@ -13,9 +13,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::action::Action;
@@ -130,9 +130,10 @@ impl Journal {
     /// # Errors
     /// See [`UndoError`].
     pub fn prepare_undo(&self, id: CommitId) -> Result<Undo, UndoError> {
-        let _finished = self.lock_finished()?;
+        let finished = self.lock_finished()?;
         let entry = self.committed(id)?;
         let plan = entry.plan()?.ok_or(JournalError::Unknown(id))?;
+        self.ready_for(&finished, &paths_of(&plan))?;
         let mut found = plan.clone();
         let changed = self.changed_since(&mut found, &entry.counts())?;
         if !changed.is_empty() && !fault::is(Fault::UndoOverlooksChanges) {
@@ -213,7 +214,25 @@ impl Journal {
         let changes = undo.backwards.len();
         let done = spend(undo, dirs, permits)
             .map_err(CommitFailure::from)
-            .and_then(|()| self.try_undo(undo, dirs));
+            .and_then(|()| {
+                if !self.has_patience(dirs.iter().copied()) {
+                    let dirs: Vec<_> = dirs.iter().map(|dir| dir.as_fd()).collect();
+                    return self.try_undo(undo, &dirs);
+                }
+                let held = dirs.iter().map(|dir| dir.as_fd().try_clone_to_owned());
+                let held = held.collect::<Result<Vec<_>, _>>().map_err(|source| {
+                    Failed::in_journal(FsError::Io {
+                        operation: "hold",
+                        path: RelPath::root(),
+                        source,
+                    })
+                })?;
+                let undo = undo.clone();
+                self.in_time(move |journal| {
+                    let dirs: Vec<_> = held.iter().map(|dir| dir.as_fd()).collect();
+                    journal.try_undo(&undo, &dirs)
+                })
+            });
         match done {
             Ok(id) => Commit {
                 id: Some(id),
@@ -228,7 +247,7 @@ impl Journal {
         }
     }
 
-    fn try_undo(&self, undo: &Undo, dirs: &[&DirCap]) -> Result<CommitId, CommitFailure> {
+    fn try_undo(&self, undo: &Undo, roots: &[BorrowedFd<'_>]) -> Result<CommitId, CommitFailure> {
         let top = |error: UndoError| {
             let error = FsError::Io {
                 operation: "undo",
@@ -242,6 +261,7 @@ impl Journal {
         if old.plan()?.as_ref() != Some(&undo.plan) {
             return Err(top(JournalError::Unknown(undo.kept.id).into()));
         }
+        self.ready_for(&finished, &paths_of(&undo.plan))?;
         let entry = Entry::create(self, finished.next)?;
         let number = entry.number;
         let mut plan = Plan {
@@ -259,8 +279,7 @@ impl Journal {
             touched: undo.backwards.clone(),
             bytes_before: 0,
         };
-        let roots: Vec<_> = dirs.iter().map(|dir| dir.as_fd()).collect();
-        let prepared = match self.open_grounds(&entry, &mut plan, &roots) {
+        let prepared = match self.open_grounds(&entry, &mut plan, roots) {
             Ok(grounds) => {
                 let staged = stage_back(self, &mut plan, &grounds, &old, &undo.found);
                 finish_preparing(self, entry, plan, grounds, staged)
@@ -287,6 +306,12 @@ impl Journal {
         self.made().insert(id);
         Ok(id)
     }
+}
+
+/// Where a plan is about.
+fn paths_of(plan: &Plan) -> Vec<PathBuf> {
+    let paths = plan.roots.iter().map(|root| OsStr::from_bytes(&root.path));
+    paths.map(PathBuf::from).collect()
 }
 
 /// Says which modes are to be given back where a directory cannot be reached for what

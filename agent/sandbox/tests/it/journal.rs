@@ -3,6 +3,7 @@
 
 mod elsewhere;
 mod forgotten;
+mod held_up;
 mod moved;
 mod nested;
 mod others;
@@ -23,21 +24,21 @@ use support::{Workspace, commit, commit_in, rel, times, tree, undo_in};
 
 /// What happens at one step.
 #[derive(Clone, Copy, Debug)]
-enum At {
+pub(crate) enum At {
     Stop,
     FullDisk,
 }
 
 /// Lets so many steps pass, then does that; notes every step it saw.
 #[derive(Clone)]
-struct Cut {
+pub(crate) struct Cut {
     left: Arc<AtomicUsize>,
     at: At,
     seen: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl Cut {
-    fn after(steps: usize, at: At) -> Self {
+    pub(crate) fn after(steps: usize, at: At) -> Self {
         Self {
             left: Arc::new(AtomicUsize::new(steps)),
             at,

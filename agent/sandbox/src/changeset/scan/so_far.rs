@@ -93,6 +93,14 @@ pub(crate) struct SoFar {
 }
 
 impl SoFar {
+    /// What carrying it over asks for.
+    pub(crate) fn lent(&self) -> Self {
+        Self {
+            runs: self.runs,
+            ..Self::default()
+        }
+    }
+
     /// Nothing yet.
     pub(super) fn of(meanwhile: Option<&Meanwhile>, settled: &Settled) -> Self {
         Self {

@@ -10,9 +10,10 @@ use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::Layer;
 use hermitcrab_sandbox::journal::UndoError;
 
-use super::Server;
+use super::{Server, alone_with_copies, on as on_dir, ran};
+use crate::journal::{At, Cut};
 use crate::support::arranged::{Run, UNSHARE, twice};
-use crate::support::{Workspace, commit, on, undo_in};
+use crate::support::{Workspace, commit, commit_in, commit_of, on, tree, undo_in};
 
 /// Longer than anything here may be held up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -125,6 +126,91 @@ fn a_workspace_of_before_that_does_not_answer_holds_up_no_other() {
             Err(UndoError::Root(why)) => assert!(why.contains("does not answer"), "{why}"),
             undo => panic!("{undo:?}"),
         }
+    });
+    drop(server);
+}
+
+#[test]
+fn what_was_cut_off_where_nobody_answers_waits_and_all_else_goes_on() {
+    let name = "hanging::within::what_was_cut_off_where_nobody_answers_waits_and_all_else_goes_on";
+    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
+        return;
+    };
+    let workspace = Workspace::new();
+    workspace.file("f", "f\n");
+    let before = tree(workspace.path());
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let made = workspace.run("echo x > f; echo y > g");
+    for steps in 0.. {
+        let cut = Cut::after(steps, At::Stop);
+        let (journal, _) = Journal::open_watched(workspace.state.path(), Box::new(cut)).unwrap();
+        let done = commit_in(&journal, &made.changes[0], &workspace);
+        assert!(done.failure.is_some(), "nothing was cut off in the midst");
+        drop(journal);
+        if tree(workspace.path()) != before {
+            break;
+        }
+    }
+    let other = Workspace::new();
+    let elsewhere = other.run("echo y > g");
+    let here = workspace.run("echo z > f");
+    also_at(&server, workspace.path());
+    server.tell("hold");
+    let at = std::path::PathBuf::from(workspace.path());
+    in_time("another workspace", || {
+        for _ in 0..2 {
+            let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+            let waits: Vec<&Path> = recovered.waiting.iter().map(|(_, at)| &**at).collect();
+            assert_eq!(waits, [&*at], "{recovered:?}");
+            let refused = commit_in(&journal, &here.changes[0], &workspace).failure;
+            let refused = refused.unwrap().error.to_string();
+            assert!(refused.contains("does not answer"), "{refused}");
+        }
+        let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+        let done = commit_in(&journal, &elsewhere.changes[0], &other);
+        assert!(done.failure.is_none(), "{:?}", done.failure);
+    });
+    let unmounted = Bare::new("umount").arg("-l").arg(workspace.path()).status();
+    assert!(unmounted.unwrap().success());
+    let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+    assert_eq!(recovered.taken_back.len(), 1, "{recovered:?}");
+    assert_eq!(tree(workspace.path()), before);
+    drop(journal);
+    drop(server);
+}
+
+#[test]
+fn a_commit_where_nobody_answers_any_more_is_left_and_told_and_others_go_on() {
+    let name =
+        "hanging::within::a_commit_where_nobody_answers_any_more_is_left_and_told_and_others_go_on";
+    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
+        return;
+    };
+    let workspace = Workspace::new();
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let (sandbox, cap) = (alone_with_copies(), server.cap());
+    let script = "echo x > /srv/d/new";
+    let made = ran(&sandbox, &on_dir(&workspace, &cap, "/srv/d", script)).unwrap();
+    assert_eq!(made.changes[0].changes().len(), 1);
+    let elsewhere = workspace.run("echo y > g");
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let journal = journal.giving_up_after(Duration::from_secs(1));
+    server.tell("swallow");
+    in_time("its commit", || {
+        let failure = commit_of(&journal, &made.changes[0], &cap).failure.unwrap();
+        let told = failure.error.to_string();
+        assert!(told.contains("does not answer in time"), "{told}");
+        // Nothing had been done under any name yet.
+        assert_eq!(failure.stuck, []);
+    });
+    in_time("another's", || {
+        let (beside, _) = Journal::open(workspace.state.path()).unwrap();
+        let done = commit_in(&beside, &elsewhere.changes[0], &workspace);
+        assert!(done.failure.is_none(), "{:?}", done.failure);
     });
     drop(server);
 }
