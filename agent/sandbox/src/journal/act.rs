@@ -122,6 +122,8 @@ pub(super) struct Ahead {
     left: BTreeSet<RelPath>,
     /// Names that will be there.
     come: BTreeSet<RelPath>,
+    /// Those of them under which something else will be than is there.
+    brought: BTreeSet<RelPath>,
 }
 
 /// Whether a place is as a step expects it.
@@ -171,6 +173,11 @@ fn fits_now(
     }
     if let Act::Meta { before, after } = &op.act {
         let dir = match open_dir(root, &op.path) {
+            // It is what a step before this one brings, and is compared when that has come.
+            Err(FsError::Denied(_)) if ahead.brought.contains(&op.path) => {
+                ahead.note(op);
+                return Ok(Fit::Exactly);
+            }
             Err(FsError::Denied(_)) => return Ok(Fit::Not),
             opened => opened?,
         };
@@ -185,7 +192,15 @@ fn fits_now(
             _ => Fit::Not,
         });
     }
-    let Ahead { metas, left, .. } = ahead;
+    let Ahead {
+        metas,
+        left,
+        brought,
+        ..
+    } = ahead;
+    if !matches!(op.act, Act::Take { .. }) {
+        brought.insert(op.path.clone());
+    }
     let mut is_what_counts = false;
     let found = match open_parent(root, &op.path) {
         Ok((parent, name)) => {

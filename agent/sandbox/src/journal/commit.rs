@@ -398,6 +398,13 @@ impl Prepared<'_> {
             let Some(ground) = self.ground(journal, at, op) else {
                 continue;
             };
+            let failed = |error| Failed::at(op.root, &op.path, error);
+            if self
+                .is_of_what_never_came(journal, at, op)
+                .map_err(failed)?
+            {
+                continue;
+            }
             match act::backward(&ground, op) {
                 Ok(Back::Done) => {}
                 Ok(Back::Kept) => stuck.push((at, op)),
@@ -423,6 +430,31 @@ impl Prepared<'_> {
             });
             Ok(named.collect())
         }
+    }
+
+    /// Whether a step gives its mode to a directory that an earlier step was to bring, and did
+    /// not: what has the name is nobody's that was to be changed.
+    fn is_of_what_never_came(
+        &self,
+        journal: &Journal,
+        at: usize,
+        op: &Op,
+    ) -> Result<bool, FsError> {
+        if !matches!(op.act, Act::Meta { .. }) {
+            return Ok(false);
+        }
+        let earlier = self.plan.ops.iter().enumerate().take(at);
+        for (at, other) in
+            earlier.filter(|(_, other)| (other.root, &other.path) == (op.root, &op.path))
+        {
+            let (Act::Put { staged } | Act::Swap { staged, .. }) = &other.act else {
+                continue;
+            };
+            if let Some(ground) = self.ground(journal, at, other) {
+                return Ok(ground.inode()? == Some(staged.inode));
+            }
+        }
+        Ok(false)
     }
 
     /// Where what a step displaced lies in the entry.

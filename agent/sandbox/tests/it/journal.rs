@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod elsewhere;
+mod exchanged;
 mod forgotten;
 mod held_up;
 mod moved;

@@ -39,6 +39,13 @@ impl Holds {
         *self.0.may_go_on.lock().unwrap() = true;
         self.0.told.notify_all();
     }
+
+    /// Waits for the end of whoever was left at the step, which is taken by then.
+    fn until_nobody_has_it(&self) {
+        while Arc::strong_count(&self.0) > 1 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 impl Watch for Holds {
@@ -117,8 +124,10 @@ fn held_up(state: Option<tempfile::TempDir>, steps: usize) -> bool {
     let journal = journal.giving_up_after(STEP_MAX);
     let done = commit_in(&journal, &finished.changes[0], &workspace);
     let is_done = done.failure.is_none();
+    let mut is_half_done = false;
     if !is_done {
         let told = told_names(&workspace, &done);
+        is_half_done = !told.is_empty();
         let is_told = |line: &String| {
             let mut told = told.iter();
             told.any(|name| line.contains(&format!(" {name}")))
@@ -144,7 +153,9 @@ fn held_up(state: Option<tempfile::TempDir>, steps: usize) -> bool {
         let there = commit_in(journal, &other.run(script).changes[0], &other);
         assert!(there.failure.is_none(), "{steps}: {:?}", there.failure);
     }
-    // One in the same directory does nothing on top of what is half done.
+    // One in the same directory does nothing on top of what is half done, and takes nothing
+    // back while the last step of it is not over.
+    assert!(!is_half_done || !recovered.waiting.is_empty(), "{steps}");
     if let [(id, at)] = &recovered.waiting[..] {
         assert_eq!(*at, workspace.path().canonicalize().unwrap());
         let here = workspace.run("echo mine > a");
@@ -156,6 +167,8 @@ fn held_up(state: Option<tempfile::TempDir>, steps: usize) -> bool {
         );
     }
     holds.go_on();
+    drop(journal);
+    holds.until_nobody_has_it();
     let journal_then = opened_without_waiting(&workspace);
     if is_done {
         assert_eq!(tree(workspace.path()), directly(SCRIPT), "{steps}");
@@ -224,6 +237,8 @@ fn an_undo_that_is_held_up_is_left_in_the_same_way() {
     let undone = undo_in(&journal, id, &workspace).unwrap();
     assert!(undone.failure.is_some());
     holds.go_on();
+    drop(journal);
+    holds.until_nobody_has_it();
     let journal = opened_without_waiting(&workspace);
     assert_eq!(tree(workspace.path()), after);
     let undone = undo_in(&journal, id, &workspace).unwrap();
