@@ -11,7 +11,8 @@ use hermitcrab_sandbox::{DirCap, Journal};
 use super::{commit_in, directly, plant, undo_in};
 use crate::support::{Workspace, dir_id, on, tree};
 
-const CHILD: &str = "HERMITCRAB_TEST_EXCHANGED";
+/// What lies in the working directory of the process that is killed: what it is to do.
+const CHILD: &str = "hermitcrab-told";
 
 /// Of every kind: a directory in the place of another, of a file, and of a link; names moved,
 /// linked and closed; attributes.
@@ -56,7 +57,7 @@ fn killed(told: &str) {
 }
 
 fn exchanged(name: &str, first: &str, then: Layer, state_in: Option<&str>) {
-    if let Ok(told) = std::env::var(CHILD) {
+    if let Ok(told) = std::fs::read_to_string(CHILD) {
         return killed(&told);
     }
     let (mut halves, mut whole) = (0, 0);
@@ -74,9 +75,11 @@ fn exchanged(name: &str, first: &str, then: Layer, state_in: Option<&str>) {
         let before = tree(workspace.path());
         let of_child = tempfile::tempdir().unwrap();
         let (at, state) = (workspace.path().display(), workspace.state.path().display());
+        let told = format!("{first}\n{steps}\n{at}\n{state}");
+        std::fs::write(of_child.path().join(CHILD), told).unwrap();
         let ran = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name])
-            .env(CHILD, format!("{}\n{steps}\n{at}\n{state}", first))
+            .current_dir(of_child.path())
             .env("TMPDIR", of_child.path())
             .output()
             .unwrap();
