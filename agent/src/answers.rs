@@ -10,8 +10,9 @@ mod summed;
 use std::{fmt::Write as _, path::Path};
 
 use hermitcrab_core::{
-    approval::{Reply, Scope},
-    authority::{Reversibility, Verb},
+    action::Action,
+    approval::{Question, Reply, Scope},
+    authority::{Extent, Object, Reversibility, Verb},
 };
 
 pub use below::Below;
@@ -38,16 +39,33 @@ pub const fn offered(widest: Scope, below: Option<&Below>) -> &'static str {
     }
 }
 
-/// What each word offered means; `below` is offered where there is such a directory.
+/// Whether all that lies below a place is asked about as well.
 #[must_use]
-pub fn explained(widest: Scope, below: Option<&Below>) -> String {
+pub fn extent(question: &Question) -> Extent {
+    let is_tree = |action: &Action| {
+        let extent = Extent::Tree;
+        matches!(action.object(), Object::Dir { extent: asked, .. } if *asked == extent)
+    };
+    if question.uncovered().any(is_tree) {
+        Extent::Tree
+    } else {
+        Extent::Alone
+    }
+}
+
+/// What each word offered means, where so much of a place is asked about; `below` is offered
+/// where there is such a directory.
+#[must_use]
+pub fn explained(widest: Scope, extent: Extent, below: Option<&Below>) -> String {
+    let session = match extent {
+        Extent::Alone => "yes, also to the same effects on the same names in this session",
+        Extent::Tree => {
+            "yes, also to the same effects in this session, on the same places and all in them"
+        }
+    };
     let words = [
         (Scope::Once, "once", "yes, this one time"),
-        (
-            Scope::Session,
-            "session",
-            "yes, also to the same effects on the same names in this session",
-        ),
+        (Scope::Session, "session", session),
         (
             Scope::Always,
             "always",
@@ -157,6 +175,8 @@ fn count(prompt: &Prompt<'_>, verb: Verb) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use hermitcrab_core::authority::Extent;
+
     use super::{Keep, Reply, Scope, explained, offered, said};
 
     #[test]
@@ -195,7 +215,7 @@ mod tests {
     #[test]
     fn exactly_the_words_offered_are_explained() {
         for widest in [Scope::Once, Scope::Session, Scope::Always] {
-            let explained = explained(widest, None);
+            let explained = explained(widest, Extent::Alone, None);
             let words: Vec<&str> = explained
                 .lines()
                 .filter_map(|line| line.split_whitespace().next())
@@ -203,5 +223,13 @@ mod tests {
             let offered = format!("{}deny", offered(widest, None));
             assert_eq!(words, offered.split(", ").collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn an_answer_about_all_of_a_place_is_not_said_to_be_about_names() {
+        let said = |extent| explained(Scope::Always, extent, None);
+        assert!(said(Extent::Alone).contains("on the same names in this session"));
+        assert!(said(Extent::Tree).contains("on the same places and all in them"));
+        assert!(!said(Extent::Tree).contains("names"));
     }
 }

@@ -121,7 +121,8 @@ impl TerminalUser {
                                 words.escape_debug()
                             )?;
                         }
-                        let explained = answers::explained(widest, below);
+                        let explained =
+                            answers::explained(widest, answers::extent(prompt.question), below);
                         let besides = match below {
                             Some(_) => answers::grant_of_most(&prompt),
                             None => answers::grants_for_all(&prompt)

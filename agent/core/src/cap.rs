@@ -288,6 +288,12 @@ impl CapTable {
         }
     }
 
+    /// Is it, and all it comes from, neither revoked nor past its deadline? Its uses may
+    /// be over.
+    pub(crate) fn stands(&self, id: GrantId, now: Instant) -> bool {
+        matches!(self.usable(id, now), Ok(()) | Err(DenialCode::Exhausted))
+    }
+
     /// What a list of grants says about one.
     #[must_use]
     pub fn state(&self, id: GrantId, now: Instant) -> Option<State> {

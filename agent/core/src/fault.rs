@@ -96,6 +96,7 @@ faults! {
     NoIsYes = "no-is-yes", "no counts as yes";
     AnswerGrantsTheFirst = "answer-grants-the-first", "a yes to a child is a grant for the first agent";
     HoldsWhateverIsSaid = "holds-whatever-is-said", "with a yes anything can be had, of any kind, whatever was shown";
+    YesLooksAnywhere = "yes-looks-anywhere", "a call that was let look at one place looks anywhere";
     BarrierRunsBeside = "barrier-runs-beside", "a call that must run alone runs beside others";
     OverlapRunsTogether = "overlap-runs-together", "calls on the same file run at the same time";
     BatchLosesCalls = "batch-loses-calls", "a call of a batch is left out";

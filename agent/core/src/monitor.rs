@@ -35,6 +35,7 @@ pub struct Request<'a> {
     tool: Tool,
     actions: &'a [Action],
     consent: Option<Consent<'a>>,
+    yes: Option<&'a Yes>,
     flow: Option<&'a Flow>,
 }
 
@@ -44,6 +45,25 @@ pub(crate) struct Consent<'a> {
     pub(crate) grant: GrantId,
     // INVARIANT: in order, as a gap lists them.
     pub(crate) places: &'a [usize],
+}
+
+/// A yes to looking at some places, as its call keeps it.
+///
+/// A grant for one time has no use left by then: nobody can choose it, derive from it or
+/// pass it on. Another look of its call at the same, or at a part of it, is a part of that
+/// one use, for as long as the call runs and the grant stands.
+#[derive(Debug)]
+pub(crate) struct Yes {
+    pub(crate) grant: GrantId,
+    // INVARIANT: looks, as they were asked about.
+    pub(crate) caps: Vec<Cap>,
+}
+
+impl Yes {
+    pub(crate) fn covers(&self, table: &CapTable, action: &Action, now: Instant) -> bool {
+        let is_asked = self.caps.iter().any(|cap| cap.covers(action.cap()));
+        table.stands(self.grant, now) && (is_asked || fault::is(Fault::YesLooksAnywhere))
+    }
 }
 
 impl<'a> Request<'a> {
@@ -56,6 +76,7 @@ impl<'a> Request<'a> {
             tool,
             actions,
             consent: None,
+            yes: None,
             flow: None,
         }
     }
@@ -97,6 +118,14 @@ impl<'a> Request<'a> {
     pub(crate) const fn after_consent(self, consent: Consent<'a>) -> Request<'a> {
         Request {
             consent: Some(consent),
+            ..self
+        }
+    }
+
+    /// The same request of a running call, which was given this yes.
+    pub(crate) const fn by_yes(self, yes: &'a Yes) -> Request<'a> {
+        Request {
+            yes: Some(yes),
             ..self
         }
     }
@@ -217,6 +246,7 @@ pub(crate) fn weigh(
         }
     }
 
+    let mut grants: Vec<GrantId> = Vec::with_capacity(request.actions.len());
     let mut charged: Vec<GrantId> = Vec::with_capacity(request.actions.len());
     let mut gap: Option<(Gap, Denial)> = None;
     let mut to_ask = to_ask.into_iter().peekable();
@@ -224,10 +254,21 @@ pub(crate) fn weigh(
         let must_ask = to_ask
             .next_if(|(asked, _, _)| *asked == place)
             .map(|(_, code, rule)| (code, rule));
-        match find_grant(table, request, (place, action), must_ask, now) {
+        let by_yes = request.yes.filter(|yes| yes.covers(table, action, now));
+        let found = match (by_yes, must_ask) {
+            (Some(yes), None) => {
+                grants.push(yes.grant);
+                continue;
+            }
+            // What a rule wants asked by itself was not in the yes.
+            (Some(_), Some((code, rule))) => Err((code, Some(rule))),
+            (None, must_ask) => find_grant(table, request, (place, action), must_ask, now),
+        };
+        match found {
             Ok(grant) => {
                 table.charge(grant);
                 charged.push(grant);
+                grants.push(grant);
             }
             Err((because, rule)) => {
                 let (gap, _) = gap.get_or_insert_with(|| {
@@ -251,18 +292,18 @@ pub(crate) fn weigh(
 
     let Some((gap, denial)) = gap else {
         table.settle(&charged);
-        return Weighed::Covered(Charged { grants: charged });
+        return Weighed::Covered(Charged { grants });
     };
-    if fault::is(Fault::PartIsPermitted) && !charged.is_empty() {
-        return Weighed::Covered(Charged { grants: charged });
+    if fault::is(Fault::PartIsPermitted) && !grants.is_empty() {
+        return Weighed::Covered(Charged { grants });
     }
     for grant in charged {
         table.uncharge(grant);
     }
-    match request.consent {
+    match (request.consent, request.yes) {
         // The yes did not reach this far; asking again at once would only wear the user down.
-        Some(_) => Weighed::Deny(denial),
-        None => match may_ask(table, request.by, now) {
+        (Some(_), _) | (_, Some(_)) => Weighed::Deny(denial),
+        (None, None) => match may_ask(table, request.by, now) {
             Some(grant) => {
                 table.charge(grant);
                 if fault::is(Fault::GivesInAtLength)

@@ -7,7 +7,9 @@
 //! A turn goes: [`Event::Call`] with the actions a tool needs, answered by
 //! permits, a question or a refusal. A command's effects are known only after
 //! it ran on its view; then [`Event::Effects`] asks for them under the same
-//! call. [`Event::Finished`] closes a call that had permits.
+//! call. What a search comes upon in a directory it was let look at all of,
+//! it looks at by [`Event::LooksFurther`]. [`Event::Finished`] closes a call
+//! that had permits.
 //!
 //! A child that is stepped while a permit lives does not compile:
 //! ```compile_fail
@@ -51,6 +53,7 @@ mod effects;
 mod event;
 mod explain;
 mod grants;
+mod looks;
 mod proposals;
 mod so_far;
 
@@ -270,6 +273,7 @@ impl Session {
             Event::SteeredCall { call, by_data } => self.steered_call(call, &by_data),
             Event::Effects { call, actions } => self.effects(call, actions),
             Event::EffectsSoFar { call, actions } => self.effects_so_far(call, actions),
+            Event::LooksFurther { call, actions } => self.looks_further(call, actions),
             Event::Answer(answer) => self.answer(answer, Keep::Forget),
             Event::AnswerAndRemember(answer) => self.answer(answer, Keep::Remember),
             Event::AnswerHolding { answer, wider } => self.answer(answer, Keep::Hold(wider)),
@@ -326,6 +330,7 @@ impl Session {
             | Event::SteeredCall { .. }
             | Event::Effects { .. }
             | Event::EffectsSoFar { .. }
+            | Event::LooksFurther { .. }
             | Event::Answer(_)
             | Event::AnswerAndRemember(_)
             | Event::AnswerHolding { .. }

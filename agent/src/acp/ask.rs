@@ -4,7 +4,7 @@
 //! rejection, a cancel, silence, an error, a client that went away or an id
 //! that was not offered is a refusal.
 
-use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc, sync::Arc, time::Duration};
 
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationAction, ElicitationContentValue, ElicitationFormMode,
@@ -12,7 +12,11 @@ use agent_client_protocol::v1::schema::{
     RequestPermissionOutcome, RequestPermissionRequest, StringPropertySchema, ToolCallLocation,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use hermitcrab_core::approval::{Question, Reply, Scope};
+use hermitcrab_core::{
+    action::Action,
+    approval::{Question, Reply, Scope},
+    authority::{Extent, Object},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -23,6 +27,7 @@ use super::{
     updates,
 };
 use crate::{
+    answers,
     digest::sha256,
     ports::{FileDiff, Prompt, Side, UserPort},
 };
@@ -77,14 +82,10 @@ impl Choosable {
     }
 
     fn option(self, question: &Question) -> PermissionOption {
-        let places = question.uncovered().count();
         let (name, kind) = match self {
             Choosable::AllowOnce => ("Allow once".to_owned(), PermissionOptionKind::AllowOnce),
             Choosable::AllowSession => (
-                match places {
-                    1 => "Allow for this session, on this path".to_owned(),
-                    places => format!("Allow for this session, on these {places} paths"),
-                },
+                format!("Allow for this session{}", places(question)),
                 PermissionOptionKind::AllowAlways,
             ),
             Choosable::AllowAlways => (
@@ -98,6 +99,21 @@ impl Choosable {
             ),
         };
         PermissionOption::new(self.id(), name, kind)
+    }
+}
+
+/// On how many places a longer yes is for the same effects.
+fn places(question: &Question) -> String {
+    let objects: BTreeSet<&Object> = question.uncovered().map(Action::object).collect();
+    let is_place = |object: &&Object| matches!(object, Object::Dir { .. });
+    if !objects.iter().all(is_place) {
+        return ", for the same effects".to_owned();
+    }
+    match (objects.len(), answers::extent(question)) {
+        (1, Extent::Alone) => ", on this path".to_owned(),
+        (1, Extent::Tree) => ", on this path and all that lies in it".to_owned(),
+        (places, Extent::Alone) => format!(", on these {places} paths"),
+        (places, Extent::Tree) => format!(", on these {places} paths and all that lies in them"),
     }
 }
 

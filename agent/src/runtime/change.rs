@@ -123,7 +123,7 @@ impl FileChange {
     }
 
     /// Where the change puts a file, if it does.
-    fn target(&self) -> Option<&Place> {
+    pub(super) fn target(&self) -> Option<&Place> {
         match self {
             Self::Write {
                 place,

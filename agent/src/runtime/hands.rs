@@ -3,6 +3,7 @@
 //! A tool holds this for one call. It names places, never paths, and gets no
 //! capability into its own hands.
 
+mod asked;
 mod earlier;
 mod held;
 mod long;
@@ -81,6 +82,8 @@ pub struct Hands<'r> {
     pub(super) seen_dir: Option<(DirId, RelPath)>,
     /// Whether this call did anything but look.
     pub(super) has_acted: bool,
+    /// The session's calls that a yes let look at places; they run as long as this does.
+    pub(super) looking: Vec<CallId>,
 }
 
 impl Runtime {
@@ -102,8 +105,10 @@ impl Runtime {
             is_overtaken: false,
             seen_dir: None,
             has_acted: false,
+            looking: Vec::new(),
         };
         let done = act(&mut hands);
+        let done = hands.looked(done);
         let has_acted = hands.has_acted;
         self.afoot.bring();
         match self.machine.settle_looks() {
@@ -447,27 +452,23 @@ impl Hands<'_> {
         shown: impl FnOnce(&Question) -> S,
         act: impl FnOnce(&Mounts, Vec<Permit<'_>>) -> R,
     ) -> Result<R, Stop> {
-        let call = Call {
-            by: self.by,
-            tool: self.tool,
-            actions,
-        };
-        let only_looks = call
-            .actions
-            .iter()
-            .all(|action| matches!(action.verb(), Verb::FsList | Verb::FsRead));
-        let event = self.called(call);
+        let only_looks = actions.iter().all(|action| action.verb().only_looks());
+        let event = self.looks_or_calls(actions);
         let reach = if only_looks {
             Reach::Looks
         } else {
             self.has_acted = true;
             Reach::Acts
         };
+        let asked = self.asked();
         let (mut turn, mounts) = self.turn();
         let act = |permits: Vec<Permit<'_>>| act(mounts, permits);
         let (call, done) = turn.begin_reaching(reach, event, shown, act)?;
         match reach {
-            Reach::Looks => turn.finish_look(call, Outcome::Done(Digest::NONE))?,
+            Reach::Looks => {
+                self.keep_if_asked(call, asked);
+                self.end_look(call, Outcome::Done(Digest::NONE))?;
+            }
             Reach::Acts => turn.finish(call, Outcome::Done(Digest::NONE))?,
         }
         Ok(done)

@@ -10,6 +10,7 @@ use hermitcrab_sandbox::{
 
 mod carried;
 mod diffs;
+mod dirs;
 mod received;
 
 use rustix::time::Timespec;
@@ -166,6 +167,7 @@ pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]
         files: vec![diffs::written(place, before, content)],
         besides: diffs::besides_written(place, before, content),
     }
+    .with(dirs::on_the_way(question, std::iter::once(place)))
 }
 
 fn write_in_words(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
@@ -198,11 +200,13 @@ pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
             besides.extend(carried::told(question, to));
         }
     }
-    Shown {
+    let shown = Shown {
         text: files_in_words(question, changes),
         files,
         besides,
-    }
+    };
+    let targets = changes.iter().filter_map(FileChange::target);
+    shown.with(dirs::on_the_way(question, targets))
 }
 
 fn files_in_words(question: &Question, changes: &[FileChange]) -> String {

@@ -39,6 +39,19 @@ pub struct Shown {
     pub besides: Vec<String>,
 }
 
+impl Shown {
+    /// The same, with these lines about what else happens.
+    #[must_use]
+    pub(super) fn with(mut self, lines: Vec<String>) -> Self {
+        for line in &lines {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        self.besides.extend(lines);
+        self
+    }
+}
+
 impl From<String> for Shown {
     fn from(text: String) -> Self {
         Self {

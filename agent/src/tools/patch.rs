@@ -119,6 +119,11 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
     let parsed = v4a::parse_or_mistakes(patch);
     let by_name = parsed.as_deref().map(files::by_name).unwrap_or_default();
     let mut resolved = Vec::with_capacity(named.len());
+    let places = named
+        .iter()
+        .filter(|path| hands.is_too_long(path).is_none())
+        .filter_map(|path| hands.resolve(path).ok());
+    hands.ask_for_files(&places.collect::<Vec<_>>())?;
     let mut warnings = Vec::new();
     for path in &named {
         if let Some(absolute) = hands.is_too_long(path) {
@@ -311,6 +316,7 @@ fn replace(
         return Ok(warned(json!({"success": false, "error": message}), None));
     }
     let place = hands.resolve_to_change(path)?;
+    hands.ask_for_files(std::slice::from_ref(&place))?;
     let place = hands.target(place)?;
     hands.state().shell_is_used = true;
     let stat = hands.look(&place)?;

@@ -156,6 +156,12 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(worded(&search, not_there(hands, &path)?, times));
     }
     let place = hands.resolve(&path)?;
+    let looks: &[Verb] = if by_name {
+        &[Verb::FsList]
+    } else {
+        &[Verb::FsList, Verb::FsRead]
+    };
+    hands.ask_for_all_unseen(&place, looks)?;
     hands.state().shell_is_used = true;
     match context(given.get("context")) {
         Context::Lines(lines) => search.context = lines,
@@ -431,6 +437,7 @@ fn files_holding(
         "" => start.path,
         rest => start.path.get(..=rest.len()).unwrap_or(rest),
     };
+    let root = start.place;
     let tree = Start { path, ..start }.tree(hands, Some(Verb::FsRead))?;
     let mut files = tree.files();
     if let Some(pattern) = &search.file_glob {
@@ -465,6 +472,7 @@ fn files_holding(
     };
     let mut unread: Vec<Found<'_>> = Vec::new();
     let mut rest = plain.as_slice();
+    let asks = kind == Kind::Dir && hands.lacks_all(Verb::FsRead, root);
     let until = hands.now().after(TIME_MAX);
     let mut is_late = false;
     while !rest.is_empty() && !output.is_full() && !is_late {
@@ -473,6 +481,10 @@ fn files_holding(
             .split_at(at_once(read, &output, rows_of_match).min(rest.len()))
             .0;
         let spots: Vec<Spot<'_>> = batch.iter().map(|file| file.spot()).collect();
+        // More than one question about files would come: there is one about all of them.
+        if asks && batch.len() < rest.len() && hands.lacks_any(Verb::FsRead, &spots) {
+            hands.ask_for_all(root, &[Verb::FsRead])?;
+        }
         let first = batch.first().map(|file| file.printed()).unwrap_or_default();
         let wanted = Wanted {
             path: &first,

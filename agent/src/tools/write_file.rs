@@ -78,6 +78,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(not_written(&place.absolute, problem, warning));
     }
     hands.state().shell_is_used = true;
+    let place = hands.asked_target(place)?;
     let stat = hands.look_ahead(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands

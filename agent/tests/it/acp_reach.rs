@@ -211,3 +211,39 @@ fn what_was_attached_counts_as_read_when_a_conversation_is_taken_up_again() {
     assert!(editor.call("session/load", load)["modes"].is_object());
     assert_eq!(heard(&editor), 2);
 }
+
+#[test]
+fn a_search_in_what_is_only_open_is_one_question_that_says_how_far_each_answer_goes() {
+    let (mut editor, _) = Editor::ready();
+    let (home, workspace) = (
+        editor.dir.path().canonicalize().unwrap(),
+        editor.workspace(),
+    );
+    let extra = home.join("extra");
+    fs::create_dir_all(extra.join("deep")).unwrap();
+    for name in ["a.txt", "deep/b.txt"] {
+        fs::write(extra.join(name), "alpha\n").unwrap();
+    }
+    // It is open, and may not be looked at.
+    let opened = format!("fs.delete={}", extra.display());
+    program(&home, &workspace, &["caps", "grant", &opened]);
+    let session = editor.open();
+    let search = json!([[["search_files", {"pattern": "alpha", "path": extra}]]]);
+    for (answer, asked) in [("allow-once", 1), ("allow-session", 2), ("reject-once", 2)] {
+        editor.prompt(&session, &search, &[json!(answer)]);
+        assert_eq!(editor.questions().len(), asked, "{answer}");
+        let found = editor.ended().to_string();
+        assert!(found.contains("deep/b.txt"), "{answer}: {found}");
+    }
+    let question = editor.questions()[0].to_string();
+    for said in [
+        format!(
+            "fs.list all of {0}\\nfs.read all of {0}\\n",
+            extra.display()
+        ),
+        "with `once`, for this one call of the tool".to_owned(),
+        "Allow for this session, on this path and all that lies in it".to_owned(),
+    ] {
+        assert!(question.contains(&said), "{said}: {question}");
+    }
+}

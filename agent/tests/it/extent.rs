@@ -172,8 +172,7 @@ fn a_look_at_a_directory_shows_commands_nothing_of_what_is_in_it() {
     assert!(!report.text.contains("seen"), "{}", report.text);
 }
 
-/// Who lets a directory be searched is asked for all of it, in one question more than for
-/// the look at it.
+/// Who lets a directory be searched is asked for all of it, in one question.
 #[test]
 fn a_search_asks_for_all_of_a_directory_and_not_for_each_of_its_parts() {
     let mut bench = Bench::new();
@@ -191,17 +190,12 @@ fn a_search_asks_for_all_of_a_directory_and_not_for_each_of_its_parts() {
     let path = other.to_string_lossy().into_owned();
     let words = GrantWords::new("fs.create", &path);
     bench.runtime.grant(first, &words).unwrap();
-    bench.user.words.borrow_mut().extend(["session"; 2]);
+    bench.user.words.borrow_mut().extend(["session"; 1]);
     let args = json!({"pattern": "alpha", "path": path});
     let report = bench.call("search_files", args.clone());
     let shown = bench.user.shown.borrow().clone();
-    assert_eq!(
-        shown,
-        [
-            format!("fs.read {path}"),
-            format!("fs.list all of {path}\nfs.read all of {path}\n"),
-        ]
-    );
+    let all = format!("fs.list all of {path}\nfs.read all of {path}\n");
+    assert!(shown.len() == 1 && shown[0].starts_with(&all), "{shown:?}");
     let found = |text: &str| serde_json::from_str::<Value>(text).unwrap()["total_count"].clone();
     assert_eq!(found(&report.text), 3, "{}", report.text);
     // And what lies there is read without a question from there on.
@@ -210,7 +204,7 @@ fn a_search_asks_for_all_of_a_directory_and_not_for_each_of_its_parts() {
         json!({"pattern": "alpha", "path": format!("{path}/deep")}),
     );
     assert_eq!(found(&again.text), 2, "{}", again.text);
-    assert_eq!(bench.user.shown.borrow().len(), 2);
+    assert_eq!(bench.user.shown.borrow().len(), 1);
 }
 
 #[test]
@@ -224,17 +218,12 @@ fn all_skills_are_found_and_read_once_it_was_said_that_they_may_be() {
     let path = skills.to_string_lossy().into_owned();
     let words = GrantWords::new("fs.create", &path);
     bench.runtime.grant(first, &words).unwrap();
-    bench.user.words.borrow_mut().extend(["session"; 2]);
+    bench.user.words.borrow_mut().extend(["session"; 1]);
     let listed = bench.call("skills_list", json!({}));
     assert!(listed.text.contains("A skill."), "{}", listed.text);
     let shown = bench.user.shown.borrow().clone();
-    assert_eq!(
-        shown,
-        [
-            format!("fs.read {path}"),
-            format!("fs.list all of {path}\nfs.read all of {path}\n"),
-        ]
-    );
+    let all = format!("fs.list all of {path}\nfs.read all of {path}\n");
+    assert!(shown.len() == 1 && shown[0].starts_with(&all), "{shown:?}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod afoot_killed;
 mod afoot_waits;
 mod around;
 mod asked;
+mod asked_once;
 mod audit_cli;
 mod background;
 mod bearers;

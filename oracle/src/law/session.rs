@@ -102,4 +102,42 @@ mod tests {
         );
         check(REVOKED).unwrap();
     }
+
+    /// Whatever happens holds, and further looks by a yes are among it: some permitted, some not.
+    #[test]
+    fn whatever_happens_holds_and_further_looks_are_among_it() {
+        let (mut permitted, mut refused) = (0_u32, 0_u32);
+        for seed in 0..3_000_u64 {
+            let mut state = seed;
+            let random = std::iter::repeat_with(|| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            });
+            let random: Vec<u8> = random.take(1_200).collect();
+            check(&random).unwrap();
+            let mut bytes = Unstructured::new(&random);
+            let (mut session, records, dirs) = open(Asking::Prompt).unwrap();
+            let mut book = Book::new();
+            book.records(&records).unwrap();
+            book.learn(&session).unwrap();
+            while !bytes.is_empty() {
+                let Some((event, kind)) = event(&mut bytes, &book, dirs) else {
+                    continue;
+                };
+                let allowed = match &event {
+                    Event::LooksFurther { call, actions } if !actions.is_empty() => {
+                        Some(session.may_look_further(*call, actions))
+                    }
+                    _ => None,
+                };
+                permitted += u32::from(allowed == Some(true));
+                refused += u32::from(allowed == Some(false));
+                let at = Instant::from_millis(0);
+                book.turn(&mut session, at, event, &kind).unwrap();
+            }
+        }
+        assert!(permitted > 20 && refused > 20, "{permitted} {refused}");
+    }
 }

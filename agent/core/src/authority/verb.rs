@@ -206,6 +206,28 @@ impl Verb {
         }
     }
 
+    /// Does it look at files and directories, and nothing else?
+    #[must_use]
+    pub const fn only_looks(self) -> bool {
+        match self {
+            Verb::FsList | Verb::FsRead => true,
+            Verb::FsCreate
+            | Verb::FsModify
+            | Verb::FsDelete
+            | Verb::FsMount
+            | Verb::ProcExec
+            | Verb::NetConnect
+            | Verb::NetListen
+            | Verb::SecretUse
+            | Verb::ModelSend
+            | Verb::SessionRead
+            | Verb::UserAsk
+            | Verb::AgentSpawn
+            | Verb::ConfigChange
+            | Verb::Extension => false,
+        }
+    }
+
     /// Can it leave a file different from before?
     #[must_use]
     pub const fn changes_files(self) -> bool {

@@ -10,7 +10,7 @@ pub enum Scope {
     /// For what was shown, this one time.
     Once,
     /// For the same effects until the session ends: the same verbs on the names that were
-    /// shown, and on nothing below them.
+    /// shown, and on nothing below them unless all of a place was shown.
     Session,
     /// For the same effects until it is confirmed again, at the latest after [`GRANT_LIFETIME_MAX`].
     Always,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::calls::Stage;
+use super::calls::{Basis, Stage};
 use super::{Effect, Effects, GrantSpec, Session};
 use crate::action::Action;
 use crate::approval::{
@@ -137,7 +137,7 @@ impl Session {
         };
         let places = &question.uncovered;
         let consent = Consent { grant, places };
-        self.decide(call, question.actions, verbs, Some(consent))
+        self.decide(call, question.actions, verbs, Basis::Consent(consent))
             .after_all(records)
     }
 

@@ -14,7 +14,7 @@ use crate::escape::bounded;
 use crate::grant::{AgentId, GrantId, Origin};
 use crate::label::{Label, Source};
 use crate::limits::{CALLS_IN_FLIGHT_MAX, DEADLINE_GRACE};
-use crate::monitor::{self, Consent, Gap, Request, Weighed};
+use crate::monitor::{self, Consent, Gap, Request, Weighed, Yes};
 use crate::outcome::{Denial, DenialCode, Outcome};
 use crate::rules::{Judgement, NonWaivable, RuleRef};
 use crate::time::Instant;
@@ -30,6 +30,28 @@ pub(super) struct Flight {
     pub(super) stage: Stage,
     /// The last instant at which it may still run.
     pub(super) runs_until: Option<Instant>,
+    /// What a yes lets it look at, for as long as it runs.
+    pub(super) yes: Option<Yes>,
+}
+
+/// What a request is decided on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Basis<'a> {
+    /// On what is held; otherwise the user may be asked.
+    Held,
+    /// On a yes to this very request, and what is held.
+    Consent(Consent<'a>),
+    /// On the yes its running call was given, and what is held. Nobody is asked.
+    FurtherLook,
+}
+
+impl<'a> Basis<'a> {
+    const fn consent(self) -> Option<Consent<'a>> {
+        match self {
+            Basis::Consent(consent) => Some(consent),
+            Basis::Held | Basis::FurtherLook => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +101,10 @@ impl Session {
                 grants: BTreeSet::new(),
                 stage: Stage::Starting,
                 runs_until: None,
+                yes: None,
             },
         );
-        self.decide(id, call.actions, call.tool.verbs(), None)
+        self.decide(id, call.actions, call.tool.verbs(), Basis::Held)
     }
 
     pub(super) fn effects(&mut self, call: CallId, actions: Vec<Action>) -> Effects<'_> {
@@ -90,7 +113,9 @@ impl Session {
             .get(&call)
             .map(|flight| (flight.stage, flight.tool))
         {
-            Some((Stage::Running, tool)) => self.decide(call, actions, tool.effect_verbs(), None),
+            Some((Stage::Running, tool)) => {
+                self.decide(call, actions, tool.effect_verbs(), Basis::Held)
+            }
             Some((Stage::Stopped(code), _)) => self.refuse(Some(call), Denial::new(code, call)),
             Some((Stage::Starting, _)) | None => {
                 self.refuse(None, Denial::new(DenialCode::UnknownCall, call))
@@ -104,8 +129,9 @@ impl Session {
         id: CallId,
         actions: Vec<Action>,
         verbs: &[Verb],
-        consent: Option<Consent<'_>>,
+        basis: Basis<'_>,
     ) -> Effects<'_> {
+        let consent = basis.consent();
         let granted = consent.map(|consent| consent.grant);
         let Some(flight) = self.flights.get(&id) else {
             return self.refuse_after(granted, id, Denial::new(DenialCode::UnknownCall, id));
@@ -122,7 +148,15 @@ impl Session {
             return self.refuse_after(granted, id, denial);
         }
         let request = Request::new(id, by, tool, &actions).within(&self.flow);
-        let request = consent.map_or(request, |consent| request.after_consent(consent));
+        let request = match (basis, &flight.yes) {
+            (Basis::Held, _) => request,
+            (Basis::Consent(consent), _) => request.after_consent(consent),
+            (Basis::FurtherLook, Some(yes)) => request.by_yes(yes),
+            (Basis::FurtherLook, None) => {
+                let denial = Denial::new(DenialCode::EffectNotCovered, tool);
+                return self.refuse(Some(id), denial);
+            }
+        };
         match monitor::weigh(&mut self.table, &self.rules, &request, self.now) {
             Weighed::Covered(charged) => {
                 let mut grants: Vec<GrantId> = charged.grants().to_vec();
@@ -139,6 +173,10 @@ impl Session {
                     },
                 );
                 self.take_off(id, grants);
+                let yes = consent.and_then(|consent| Self::yes_to_look(&actions, consent));
+                if let (Some(yes), Some(flight)) = (yes, self.flights.get_mut(&id)) {
+                    flight.yes = Some(yes);
+                }
                 let mut effects = Effects::for_call(id);
                 effects.push(Effect::Record(record));
                 let permits = monitor::permits(&mut self.table, (id, by), actions, charged);
@@ -160,7 +198,8 @@ impl Session {
                         Ok((grant, record)) => {
                             let places = &gap.uncovered;
                             let consent = Consent { grant, places };
-                            self.decide(id, actions, verbs, Some(consent)).after(record)
+                            self.decide(id, actions, verbs, Basis::Consent(consent))
+                                .after(record)
                         }
                         Err(denial) => self.refuse(Some(id), denial),
                     }

@@ -42,6 +42,15 @@ pub enum Event {
         /// The change set, one action for each change.
         actions: Vec<Action>,
     },
+    /// A running call looks again, or at more: at the places a yes let this very call look
+    /// at, and what lies there if it was about all of it. Nobody is asked, and each place is
+    /// decided by itself.
+    LooksFurther {
+        /// The call.
+        call: CallId,
+        /// The looks.
+        actions: Vec<Action>,
+    },
     /// The user answered.
     Answer(Answer),
     /// The user answered, and wants exactly this answered the same way again.

@@ -186,6 +186,18 @@ fn home(fault: Fault) -> Home {
             let actions = vec![bench.file(Verb::FsCreate, "a")];
             bench.step(Event::EffectsSoFar { call, actions }) != Came::Asked
         }),
+        Fault::YesLooksAnywhere => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            bench.call_as(
+                AgentId::FIRST,
+                Tool::ReadFile,
+                vec![bench.file(Verb::FsRead, "a")],
+            );
+            bench.answer(Reply::Yes(Scope::Once));
+            let call = bench.call.unwrap();
+            let actions = vec![bench.file(Verb::FsRead, "b")];
+            !is_permitted(&bench.step(Event::LooksFurther { call, actions }))
+        }),
         Fault::DirCapFollowsLinks
         | Fault::DirCapAllowsDotDot
         | Fault::WriteFollowsSymlink

@@ -12,6 +12,7 @@ mod ledger;
 mod lifecycle;
 mod lifecycle_machine;
 mod limits;
+mod looks;
 mod model;
 mod plan;
 mod printing;

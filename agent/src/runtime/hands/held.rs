@@ -10,7 +10,10 @@ use hermitcrab_core::{
     rules::Judgement,
 };
 
-use super::{super::place::Place, Hands};
+use super::{
+    super::place::{Place, Spot},
+    Hands,
+};
 
 /// How something can be done without a question and with no rule about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +50,21 @@ impl Hands<'_> {
 
     /// Whether all that lies below a place is asked about because nobody granted it, and for
     /// no other reason.
-    pub(super) fn lacks_all(&self, verb: Verb, place: &Place) -> bool {
+    #[must_use]
+    pub fn lacks_all(&self, verb: Verb, place: &Place) -> bool {
         self.held(verb, place, Extent::Tree) == Err(Lack::Grant)
+    }
+
+    /// The same for the place alone.
+    pub(super) fn lacks(&self, verb: Verb, place: &Place) -> bool {
+        self.held(verb, place, Extent::Alone) == Err(Lack::Grant)
+    }
+
+    /// Whether one of these is asked about because nobody granted it.
+    #[must_use]
+    pub fn lacks_any(&self, verb: Verb, spots: &[Spot<'_>]) -> bool {
+        let lacks = |place: Place| self.lacks(verb, &place);
+        spots.iter().any(|spot| spot.place().is_ok_and(lacks))
     }
 
     fn held(&self, verb: Verb, place: &Place, extent: Extent) -> Result<Held, Lack> {
@@ -59,6 +75,11 @@ impl Hands<'_> {
         self.runtime.machine.look(|session| {
             if session.rules().judge(self.tool, &action) != Judgement::Plain {
                 return Err(Lack::Leave);
+            }
+            let looks = std::slice::from_ref(&action);
+            let by_yes = |call| session.may_look_further(call, looks);
+            if self.looking.iter().any(|call| by_yes(*call)) {
+                return Ok(Held::Freely);
             }
             let grant = session.table().choose(self.by, action.cap(), now);
             let grant = grant.map_err(|_| Lack::Grant)?;

@@ -19,7 +19,6 @@ use hermitcrab_core::{
     authority::Verb,
     digest::Digest,
     outcome::{Denial, DenialCode, Outcome},
-    session::Call,
     time::Instant,
 };
 use hermitcrab_sandbox::dircap::{self, DirCap, FsError, LongFile, Stat};
@@ -164,17 +163,20 @@ impl Hands<'_> {
         shown: impl FnOnce(&Question) -> String,
         act: impl FnOnce(&Mounts, Vec<Permit<'_>>) -> R,
     ) -> Result<(CallId, R), Stop> {
-        let event = self.called(Call {
-            by: self.by,
-            tool: self.tool,
-            actions,
-        });
+        let event = self.looks_or_calls(actions);
+        let asked = self.asked();
         let (mut turn, mounts) = self.turn();
-        turn.begin_reaching(Reach::Looks, event, shown, |permits| act(mounts, permits))
+        let act = |permits: Vec<Permit<'_>>| act(mounts, permits);
+        let (call, done) = turn.begin_reaching(Reach::Looks, event, shown, act)?;
+        self.keep_if_asked(call, asked);
+        Ok((call, done))
     }
 
-    /// Reports such a call as over.
+    /// Reports such a call as over, unless more may be looked at by a yes it was given.
     pub(super) fn end_look(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
+        if self.looking.contains(&call) {
+            return Ok(());
+        }
         let (mut turn, _) = self.turn();
         turn.finish_look(call, outcome)
     }

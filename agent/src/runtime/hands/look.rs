@@ -34,7 +34,8 @@ impl Hands<'_> {
                     .look(|session| session.table().choose(self.by, &cap, now).is_ok())
             })
         };
-        if self.freely(Verb::FsRead, place) || !holds(Verb::FsList) {
+        let lists = holds(Verb::FsList) || self.freely(Verb::FsList, place);
+        if self.freely(Verb::FsRead, place) || !lists {
             Verb::FsRead
         } else {
             Verb::FsList

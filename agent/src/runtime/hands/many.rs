@@ -88,44 +88,6 @@ impl Hands<'_> {
         })
     }
 
-    /// The names in a directory all of which is to be looked through: asked for once, where
-    /// it is not held, with what is to be done (`besides`) to all that lies there.
-    pub fn names_of_all(
-        &mut self,
-        place: &Place,
-        besides: Option<Verb>,
-    ) -> Result<Option<Names>, Stop> {
-        if !self.lacks_all(Verb::FsList, place) {
-            let names = self.names_all(&[Spot::At(place)])?;
-            return Ok(names.into_iter().next().flatten());
-        }
-        let besides = besides.filter(|verb| self.lacks_all(*verb, place));
-        let verbs: Vec<Verb> = std::iter::once(Verb::FsList).chain(besides).collect();
-        let spot = Spot::All(place);
-        let actions = verbs
-            .iter()
-            .map(|verb| action_at(*verb, spot, place.below.clone()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| cannot_ask(spot, &error))?;
-        let text = |_: &Question| {
-            let told = verbs
-                .iter()
-                .map(|verb| format!("{verb} {}\n", spot.asked()));
-            told.collect::<String>()
-        };
-        let (call, names) = self.begin_look(actions, text, |mounts, permits| {
-            let dir = &mounts.get(place.dir)?.cap;
-            let mut permits = permits.into_iter();
-            let names = dir.list_direct_as_found(permits.next()?, &place.below);
-            for permit in permits {
-                let _looked = dir.stat(permit, &place.below);
-            }
-            names.ok()
-        })?;
-        self.end_look(call, Outcome::Done(Digest::NONE))?;
-        Ok(names)
-    }
-
     /// Facts about many places under one decision.
     pub fn look_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Stat>>, Stop> {
         self.many(Verb::FsList, spots, |dir, permit, below| {

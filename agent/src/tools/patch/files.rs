@@ -76,10 +76,7 @@ impl<'h, 'r> Files<'h, 'r> {
     }
 
     fn slot(&mut self, path: &str) -> Result<&mut Slot, Stop> {
-        let mut place = self.hands.resolve(path)?;
-        if !self.by_name.contains(path) {
-            place = self.hands.target(place)?;
-        }
+        let place = self.place(path)?;
         let key = place.absolute.clone();
         if !self.slots.contains_key(&key) {
             let stat = self.hands.look(&place)?;
@@ -115,6 +112,20 @@ impl<'h, 'r> Files<'h, 'r> {
         self.slots
             .get_mut(&key)
             .ok_or_else(|| Stop::Broken(format!("lost the picture of `{path}`")))
+    }
+
+    /// One of those that were looked at already: to say what became of it, nobody is asked.
+    fn known(&mut self, path: &str) -> Option<&Slot> {
+        let place = self.place(path).ok()?;
+        self.slots.get(&place.absolute)
+    }
+
+    fn place(&mut self, path: &str) -> Result<Place, Stop> {
+        let place = self.hands.resolve(path)?;
+        if self.by_name.contains(path) {
+            return Ok(place);
+        }
+        self.hands.target(place)
     }
 
     fn text(&mut self, path: &str, side: Side) -> Result<Result<String, String>, Stop> {
@@ -220,7 +231,7 @@ impl<'h, 'r> Files<'h, 'r> {
 
     /// What a check says of a path after the changes.
     pub fn checked(&mut self, path: &str) -> lint::Lint {
-        let now = self.slot(path).ok().and_then(|slot| slot.now.clone());
+        let now = self.known(path).and_then(|slot| slot.now.clone());
         let text = now.map(|content| String::from_utf8_lossy(&content).into_owned());
         match text {
             Some(text) => lint::after(self.hands, path, None, &text, false),

@@ -122,7 +122,12 @@ impl Tree {
         let mut level = vec![0_usize];
         let names = match names {
             Some(names) => Some(names),
-            None => hands.names_of_all(place, besides)?,
+            None => {
+                let verbs = std::iter::once(Verb::FsList).chain(besides);
+                hands.ask_for_all(place, &verbs.collect::<Vec<_>>())?;
+                let listed = hands.names_all(&[Spot::At(place)])?;
+                listed.into_iter().next().flatten()
+            }
         };
         let mut known = Some(vec![names]);
         let mut seen = 1;

@@ -62,23 +62,21 @@ impl Shelf {
             place: place.clone(),
             dirs: BTreeMap::new(),
         };
+        // Skills are read as well.
+        let looks = [Verb::FsList, Verb::FsRead];
+        hands.ask_for_all_unseen(&place, &looks)?;
         // One plain refusal if nothing may be seen at all.
         if hands.look(&place)?.is_none() {
             return Ok(shelf);
         }
+        if hands.lacks_all(Verb::FsList, &place) {
+            hands.ask_for_all(&place, &looks)?;
+        }
         let mut level = vec![(String::new(), place)];
         let mut seen = 0_usize;
         while !level.is_empty() && seen < PLACES_MAX {
-            let listed = match level.as_slice() {
-                // Skills are read as well.
-                [(dir, place)] if dir.is_empty() => {
-                    vec![hands.names_of_all(place, Some(Verb::FsRead))?]
-                }
-                level => {
-                    let spots = level.iter().map(|(_, place)| Spot::At(place));
-                    hands.names_all(&spots.collect::<Vec<_>>())?
-                }
-            };
+            let spots = level.iter().map(|(_, place)| Spot::At(place));
+            let listed = hands.names_all(&spots.collect::<Vec<_>>())?;
             let mut next = Vec::new();
             for ((dir, place), entries) in level.iter().zip(listed) {
                 let mut names = Vec::new();

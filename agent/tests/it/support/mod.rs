@@ -53,13 +53,14 @@ type Meanwhile = Rc<RefCell<Option<Box<dyn FnOnce()>>>>;
 pub struct ScriptedUser {
     pub words: Rc<RefCell<VecDeque<&'static str>>>,
     pub shown: Rc<RefCell<Vec<String>>>,
-    /// What happens while the first question is open.
+    /// What happens while the first question is open, or the next one.
     pub meanwhile: Meanwhile,
 }
 
 impl UserPort for ScriptedUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
-        if let Some(happens) = self.meanwhile.borrow_mut().take() {
+        let happens = self.meanwhile.borrow_mut().take();
+        if let Some(happens) = happens {
             happens();
         }
         self.shown.borrow_mut().push(prompt.shown.to_owned());

@@ -25,6 +25,9 @@ pub(super) enum Kind {
     Effects(CallId),
     /// The same before its end: nobody is asked, and nothing counted is used up.
     EarlyEffects(CallId),
+    /// Further looks of this call: nobody is asked, and only looks are permitted, at what a
+    /// yes let the very call look at, or by what is held.
+    Looks(CallId),
     /// Permits only after a yes to exactly this question as it was shown.
     Answer(Answer),
     /// The same, and the grant may be this one in the place of what was shown.
@@ -69,6 +72,10 @@ pub(super) struct Book {
     /// Calls that had permits, with the grants these came from.
     pub(super) running: BTreeMap<CallId, BTreeSet<GrantId>>,
     pub(super) stopped: BTreeSet<CallId>,
+    /// The looks each running call was given a yes to.
+    pub(super) yes: BTreeMap<CallId, Vec<Cap>>,
+    /// The grants those are permitted from.
+    yes_from: BTreeMap<CallId, GrantId>,
     head: Head,
     over: bool,
     /// Agents that ended; they get nothing more.
@@ -87,6 +94,8 @@ impl Book {
             calls: Vec::new(),
             running: BTreeMap::new(),
             stopped: BTreeSet::new(),
+            yes: BTreeMap::new(),
+            yes_from: BTreeMap::new(),
             head: Head::EMPTY,
             over: false,
             gone: BTreeSet::new(),
@@ -124,9 +133,10 @@ impl Book {
         })?;
         self.may_permit(kind, &permits)?;
         if let Some(question) = question {
-            ensure(!matches!(kind, Kind::EarlyEffects(_)), || {
-                "a question about what a command did so far".to_owned()
-            })?;
+            ensure(
+                !matches!(kind, Kind::EarlyEffects(_) | Kind::Looks(_)),
+                || "a question where nobody is to be asked".to_owned(),
+            )?;
             self.may_ask(question.by())?;
             ensure(self.digests.insert(question.digest()), || {
                 format!("{} has the digest of another", question.id())
@@ -149,8 +159,15 @@ impl Book {
             })?;
         }
         for (grant, by, call, cap) in &permits {
-            self.permit(session, *grant, *by, cap)?;
+            let is_of_yes = matches!(kind, Kind::Looks(_)) && self.is_of_yes(*call, *grant, cap)?;
+            let uses = u64::from(!is_of_yes);
+            self.permit(session, (*grant, uses), *by, cap)?;
             self.running.entry(*call).or_default().insert(*grant);
+            // What is permitted from a grant this turn has made is permitted by a yes.
+            if Some(*grant) > newest && cap.verb().only_looks() {
+                self.yes.entry(*call).or_default().push(cap.clone());
+                self.yes_from.insert(*call, *grant);
+            }
         }
         match kind {
             Kind::Revoke(grant) => {
@@ -170,6 +187,8 @@ impl Book {
             }
             Kind::Finished(call) => {
                 self.running.remove(call);
+                self.yes.remove(call);
+                self.yes_from.remove(call);
             }
             Kind::EndAgent => self.agents_end(session, &ended, &stopped)?,
             Kind::End => {
@@ -181,6 +200,7 @@ impl Book {
             Kind::Call
             | Kind::Effects(_)
             | Kind::EarlyEffects(_)
+            | Kind::Looks(_)
             | Kind::Derive(..)
             | Kind::Other => {}
         }
@@ -199,6 +219,15 @@ impl Book {
             Kind::Effects(call) | Kind::EarlyEffects(call) => {
                 ensure(!self.stopped.contains(call), || {
                     "effects of a stopped call stand".to_owned()
+                })
+            }
+            Kind::Looks(call) => {
+                let only_looks = |(_, _, of, cap): &(GrantId, AgentId, CallId, Cap)| {
+                    of == call && cap.verb().only_looks()
+                };
+                let is_running = self.running.contains_key(call) && !self.stopped.contains(call);
+                ensure(is_running && permits.iter().all(only_looks), || {
+                    format!("more than further looks of the running {call}")
                 })
             }
             Kind::Answer(answer) | Kind::AnswerHolding(answer, _) => {
@@ -312,8 +341,33 @@ impl Book {
         Ok(())
     }
 
+    /// Is it a part of what a yes let this call look at, and so of that one use? From a
+    /// grant that only the call may use it has to be.
+    fn is_of_yes(&self, call: CallId, grant: GrantId, cap: &Cap) -> Result<bool, String> {
+        let is_from_it = self.yes_from.get(&call) == Some(&grant);
+        let covers = |asked: &Cap| asked.covers(cap);
+        let is_asked = self
+            .yes
+            .get(&call)
+            .is_some_and(|all| all.iter().any(covers));
+        let is_counted = self
+            .lines
+            .get(&grant)
+            .is_some_and(|line| matches!(line.limits.uses, Uses::AtMost(_)));
+        ensure(!(is_from_it && is_counted) || is_asked, || {
+            format!("{call} looks at what it was not let look at: {cap}")
+        })?;
+        Ok(is_from_it && is_asked)
+    }
+
     /// Judge one permit and charge it to the grant and all it comes from.
-    fn permit(&mut self, session: &Session, id: GrantId, by: AgentId, cap: &Cap) -> Verdict {
+    fn permit(
+        &mut self,
+        session: &Session,
+        (id, uses): (GrantId, u64),
+        by: AgentId,
+        cap: &Cap,
+    ) -> Verdict {
         let now = session.now();
         let Some(line) = self.lines.get(&id) else {
             return Err(format!("a permit from the unknown {id}"));
@@ -336,7 +390,7 @@ impl Book {
             let Some(line) = self.lines.get_mut(&id) else {
                 return Err(format!("{id} is not in the book"));
             };
-            line.spent += 1;
+            line.spent += uses;
             ensure(now <= line.limits.expires_at, || format!("{id} is expired"))?;
             match line.limits.uses {
                 Uses::Uncounted => {}

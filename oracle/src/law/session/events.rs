@@ -42,6 +42,7 @@ pub(super) fn event(
             }),
             Kind::Call,
         ),
+        4 | 5 if !book.yes.is_empty() && bytes.ratio(3_u8, 4).ok()? => looks(bytes, book, dirs)?,
         4 | 5 => {
             let call = call(bytes)?;
             let actions = actions(bytes, dirs);
@@ -154,6 +155,27 @@ fn late_event(
         }
         _ => (Event::Tick, Kind::Other),
     })
+}
+
+/// Further looks of a call: mostly at what a yes let it look at, at times at anything.
+fn looks(bytes: &mut Unstructured<'_>, book: &Book, dirs: [DirId; 2]) -> Option<(Event, Kind)> {
+    let (call, asked) = bytes.choose_iter(book.yes.iter()).ok()?;
+    let mut all = actions(bytes, dirs);
+    for cap in asked {
+        if let Object::Dir { dir, below, .. } = cap.object()
+            && let Ok(below) = below.join(&rel_path(bytes)?)
+        {
+            all.extend(Action::on_path(cap.verb(), *dir, below, Digest::NONE));
+        }
+    }
+    if bytes.ratio(2_u8, 3).unwrap_or(true) {
+        all.retain(|action| asked.iter().any(|cap| cap.covers(action.cap())));
+    }
+    let event = Event::LooksFurther {
+        call: *call,
+        actions: all,
+    };
+    Some((event, Kind::Looks(*call)))
 }
 
 /// What whoever answers wants held: mostly all of each directory asked about, at times
