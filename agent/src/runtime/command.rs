@@ -328,7 +328,7 @@ impl Hands<'_> {
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
         if let (None, Kept::EffectsAndState(by)) = (&discarded, kept) {
-            self.remember(&finished, by);
+            self.remember(&finished, seen, by);
         }
         Ok(CommandRun {
             lacking,
@@ -407,22 +407,18 @@ impl Hands<'_> {
 
     /// Keeps the working directory and variables for the next command. A model goes on
     /// where its user left off, and never the other way about.
-    fn remember(&mut self, finished: &Finished, by: Author) {
+    fn remember(&mut self, finished: &Finished, seen: &[Seen], by: Author) {
         let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX);
         let env = &self.runtime.config.env;
         let exported = exported
             .ok()
             .map(|exported| without_way_out(&exported, env));
-        let cwd = finished
-            .exchange
-            .read("cwd.after", CWD_BYTES_MAX)
-            .ok()
-            .and_then(|mut bytes| {
-                while bytes.last() == Some(&b'\n') {
-                    bytes.pop();
-                }
-                lexical(Path::new(OsStr::from_bytes(&bytes)))
-            });
+        // Where the one it was to begin in is gone, the next begins in what is left above
+        // it; not above what was shown, where the whole of that may come again.
+        let cwd = told_place(finished, "cwd.after").or_else(|| {
+            told_place(finished, "cwd.left")
+                .filter(|left| seen.iter().any(|seen| left.starts_with(&seen.at)))
+        });
         let state = self.state();
         if let Some(exported) = exported {
             if by == Author::Person {
@@ -467,4 +463,13 @@ impl Hands<'_> {
             lacking: Vec::new(),
         }
     }
+}
+
+/// A directory a shell told of.
+fn told_place(finished: &Finished, name: &str) -> Option<PathBuf> {
+    let mut bytes = finished.exchange.read(name, CWD_BYTES_MAX).ok()?;
+    while bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    lexical(Path::new(OsStr::from_bytes(&bytes)))
 }

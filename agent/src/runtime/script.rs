@@ -8,7 +8,7 @@
 use std::{
     io::{Read, Write},
     net::Shutdown,
-    os::unix::net::UnixStream,
+    os::unix::{ffi::OsStrExt, net::UnixStream},
     time::{Duration, Instant},
 };
 
@@ -96,11 +96,18 @@ impl Hands<'_> {
                 text("/usr/bin/bash"),
                 text("-c"),
                 text(
-                    "builtin cd -- \"$1\" 2>/dev/null; exec 3<&0 </dev/null python3 \"$2/script.py\"",
+                    "builtin cd -- \"$1\" 2>/dev/null || builtin cd -- \"$3\" 2>/dev/null; \
+                     exec 3<&0 </dev/null python3 \"$2/script.py\"",
                 ),
                 text("bash"),
                 self.cwd().to_string_lossy().into_owned().into_bytes(),
                 text(EXCHANGE_DIR),
+                self.runtime
+                    .config
+                    .workspace
+                    .as_os_str()
+                    .as_bytes()
+                    .to_vec(),
             ],
             env: vec![
                 (text("HERMITCRAB_RPC"), text("3")),

@@ -188,6 +188,27 @@ fn directory_and_variables_last_from_command_to_command() {
 }
 
 #[test]
+fn whoever_removes_the_directory_they_are_in_goes_on_in_the_next_one_above() {
+    let mut bench = Bench::with_files();
+    let run = |bench: &mut Bench, command: &str| {
+        let report = bench.call("terminal", json!({"command": command}));
+        serde_json::from_str::<serde_json::Value>(&report.text).unwrap()["output"].clone()
+    };
+    let script = json!({"code": "import os; print(os.path.basename(os.getcwd()), end='')"});
+    run(&mut bench, "mkdir -p d/e/f g; cd d/e/f");
+    run(&mut bench, "rm -r ../../e; echo x > ../../../h");
+    let there = bench.call("execute_code", script.clone());
+    assert!(there.text.contains("\"proj\""), "{}", there.text);
+    // The command that finds it gone does not run elsewhere.
+    let told = run(&mut bench, "touch made; pwd");
+    assert!(told.as_str().unwrap().contains("No such file"), "{told}");
+    assert_eq!(run(&mut bench, "basename $PWD; echo $#; ls"), "d\n0");
+    assert_eq!(run(&mut bench, "cd ../g && basename $PWD"), "g");
+    let there = bench.call("execute_code", script);
+    assert!(there.text.contains("\"g\""), "{}", there.text);
+}
+
+#[test]
 fn a_timeout_ends_the_command_and_says_so() {
     let mut bench = Bench::new();
     let mark = mark();

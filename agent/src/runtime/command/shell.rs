@@ -28,7 +28,8 @@ impl Shell {
 
 /// The script around a command, which is read from a file. Messages of the shell
 /// count its lines: the command stands as far down as if it were written out. Of a
-/// directory that is gone at the end the shell says so, as it does under Hermes.
+/// directory that is gone at the end the shell says so, as it does under Hermes; of one
+/// that is gone at the beginning, which of those above it is left.
 pub(super) fn script(shell: Shell, command: &str) -> String {
     let aliases = match shell {
         Shell::New => "shopt -s expand_aliases; ",
@@ -36,8 +37,10 @@ pub(super) fn script(shell: Shell, command: &str) -> String {
     };
     let down = "\n".repeat(command.matches('\n').count());
     format!(
-        "{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin cd -- \"$(< {EXCHANGE_DIR}/base)\" 2>/dev/null\n\
-         builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || exit 126\n\
+        "{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin set -- \"$(< {EXCHANGE_DIR}/base)\"; \
+         until builtin cd -- \"${{1:-/}}\" 2>/dev/null || [[ $1 == \"${{1%/*}}\" ]]; do builtin set -- \"${{1%/*}}\" above; done\n\
+         builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || {{ [[ -z ${{2-}} ]] || pwd -P > {EXCHANGE_DIR}/cwd.left; exit 126; }}; \
+         builtin set --\n\
          {down}eval \"$(< {EXCHANGE_DIR}/command)\"\n\
          __hermitcrab_status=$?\n\
          umask 077\n\
