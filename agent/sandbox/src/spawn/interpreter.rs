@@ -295,6 +295,8 @@ impl Language {
             // A word of its own from the next line on, unless the lines were
             // read all at once.
             Self::Dash if contains(script, b"alias") => None,
+            // Each line of a trace begins with as many marks as there are `eval`s around it.
+            Self::Bash if traces(script) || inputs.iter().any(|(_, text)| traces(text)) => None,
             Self::Dash | Self::Bash => {
                 let mut message = Vec::with_capacity(length.saturating_add(64));
                 for (name, content) in inputs {
@@ -320,6 +322,25 @@ impl Language {
 
 fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window == word)
+}
+
+/// Whether a shell may be told in these lines to show what it carries out.
+fn traces(text: &[u8]) -> bool {
+    let is_option = |word: &[u8]| word.starts_with(b"-") && word.contains(&b'x');
+    contains(text, b"xtrace")
+        || text
+            .split(|byte| {
+                matches!(
+                    byte,
+                    b'\n' | b';' | b'&' | b'|' | b'(' | b'{' | b'\'' | b'"'
+                )
+            })
+            .any(|part| {
+                let mut words = part
+                    .split(u8::is_ascii_whitespace)
+                    .skip_while(|word| *word != b"set");
+                words.next().is_some() && words.any(is_option)
+            })
 }
 
 /// A file name that needs no quotes.
@@ -461,6 +482,9 @@ mod tests {
             &["/usr/../work/bash", "-c", "x"],
             &["dash", "-c", "alias x=y"],
             &["bash", "-c", "a\0b"],
+            &["bash", "-c", "cd d && set -ex; a"],
+            &["bash", "-c", "(set -u -x\na)"],
+            &["bash", "-c", "set -o xtrace"],
         ] {
             assert!(
                 Recipe::of(&program(argv), Interpreters::ALL).is_none(),
@@ -479,9 +503,15 @@ mod tests {
             command.env.push((name.into(), value.into()));
             assert!(Recipe::of(&command, Interpreters::ALL).is_none(), "{name}");
         }
-        let mut command = program(&["bash", "-c", "x"]);
-        command.inputs.push((b"a b".to_vec(), Vec::new()));
-        assert!(Recipe::of(&command, Interpreters::ALL).is_none());
+        for (name, content) in [("a b", ""), ("command", "set -x")] {
+            let mut command = program(&["bash", "-c", "x"]);
+            command.inputs.push((name.into(), content.into()));
+            assert!(Recipe::of(&command, Interpreters::ALL).is_none(), "{name}");
+        }
+        for quick in ["set -e; a -x", "grep -x set f", "echo set - x"] {
+            let command = program(&["bash", "-c", quick]);
+            assert!(Recipe::of(&command, Interpreters::ALL).is_some(), "{quick}");
+        }
     }
 
     #[test]
