@@ -3,7 +3,7 @@
 //! Results are defined by the printed form (`path:12:text`), including what
 //! reading it back loses: rows that look like diagnostics, names with blanks.
 
-use std::sync::LazyLock;
+use std::{cell::OnceCell, sync::LazyLock};
 
 use regex::Regex;
 
@@ -212,20 +212,45 @@ fn hits_in_text(text: &str, regex: &Regex) -> Vec<usize> {
     hits
 }
 
-/// And for what is not all text: each line is read by itself, as well as can be.
+/// And for what is not all text: each line is read by itself, and nothing in a pattern
+/// stands for a byte that is no letter.
 fn hits_in_lines(body: &[u8], regex: &Regex) -> Vec<usize> {
+    let of_one_line = OnceCell::new();
+    let is_hit = |line: &[u8]| match std::str::from_utf8(line) {
+        Ok(text) => regex.is_match(text),
+        Err(_) => {
+            regex.is_match(&String::from_utf8_lossy(line))
+                && of_one_line
+                    .get_or_init(|| Regex::new(regex.as_str()).ok())
+                    .as_ref()
+                    .is_none_or(|of_one_line| of_one_line.is_match(&with_holes(line)))
+        }
+    };
     body.split(|byte| *byte == b'\n')
         .enumerate()
-        .filter(|(_, line)| regex.is_match(&String::from_utf8_lossy(line)))
+        .filter(|(_, line)| is_hit(line))
         .map(|(at, _)| at)
         .collect()
+}
+
+/// A line with an end of line, which no pattern matches, for each byte that is no letter.
+/// An anchor must not be asked for there: the pattern is read as that of one line.
+fn with_holes(line: &[u8]) -> String {
+    let mut out = String::with_capacity(line.len());
+    for chunk in line.utf8_chunks() {
+        out.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            out.push('\n');
+        }
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Match, hits_in_lines, hits_in_text, matches, rows};
+    use super::{Match, hits, hits_in_lines, hits_in_text, matches, rows};
     use crate::tools::search_files::basic_regex::compile;
 
     #[test]
@@ -247,6 +272,26 @@ mod tests {
                 },
             ]
         );
+    }
+
+    #[test]
+    fn nothing_in_a_pattern_stands_for_a_byte_that_is_no_letter() {
+        for (pattern, text, expected) in [
+            ("b.d", &b"bad \xff\nb\xffd"[..], &[0][..]),
+            ("caf.", b"caf\xe9\ncaf\xc3\xa9 \xff", &[1]),
+            ("a.*y", b"ax\xffay", &[0]),
+            ("a[^x]", b"a\xff", &[]),
+            ("a\\W", b"a\xff", &[]),
+            ("a\\S", b"a\xff", &[]),
+            ("a\\s", b"a\xff", &[]),
+            ("bad$", b"bad\xff\nbad", &[1]),
+            ("^x", b"\xffx\nx\xff", &[1]),
+            ("^$", b"\xff\n\n\xff\xff", &[1]),
+            ("", b"\xff", &[0]),
+        ] {
+            let found = hits(text, &compile(pattern).unwrap());
+            assert_eq!(found, expected, "{pattern} {text:?}");
+        }
     }
 
     /// What patterns are made of: letters, anchors, classes that may hold the end of a
