@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Passed> {
     ready(processor)?;
     let dir = cmd::root().join("target/xtask/kernels");
     fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let packages = Packages::of(processor, &dir)?;
+    let packages = Packages::of(processor, &dir);
     let kind = Kind {
         processor,
         files: match processor.is_foreign() {

@@ -27,6 +27,15 @@ pub fn find(name: &str, packages: &Packages, dir: &Path) -> Result<Kernel> {
     if name.contains('/') {
         return unpacked(Path::new(name));
     }
+    packages.begin()?;
+    fetched(name, packages, dir).or_else(|_| {
+        packages.renew()?;
+        fetched(name, packages, dir)
+    })
+}
+
+/// The newest kernel the lists name, fetched where it is not there yet.
+fn fetched(name: &str, packages: &Packages, dir: &Path) -> Result<Kernel> {
     let package = newest(name, packages)?;
     let at = dir.join(&package);
     if !at.exists() {
@@ -40,13 +49,11 @@ fn newest(version: &str, packages: &Packages) -> Result<String> {
     let pattern = format!("^linux-image-{}[.+-]", version.replace('.', r"\."));
     let mut search = packages.apt("apt-cache");
     search.args(["search", "--names-only", &pattern]);
-    let list = cmd::output(&mut search).context(
-        "looking for kernels takes apt-cache; `--kernel DIRECTORY` names an unpacked one",
-    )?;
+    let list = cmd::output(&mut search)?;
     let list = String::from_utf8_lossy(&list);
     let names = list.lines().filter_map(|line| line.split(' ').next());
     choose(names, packages.processor).with_context(|| {
-        format!("apt-cache knows no kernel {version}; `apt-get update` may be due, or name another with `--kernel`")
+        format!("Debian has no kernel {version} for this machine's release; name another with `--kernel`")
     })
 }
 
