@@ -6,7 +6,7 @@ use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::journal::{CommitId, ForgetError, JournalError, UndoError};
 
 use super::{At, Cut, commit_in, plant, stray, undo_in};
-use crate::support::arranged::{Run, UNSHARE, twice};
+use crate::support::arranged::small_disk;
 use crate::support::{Workspace, tree};
 
 fn numbers(journal: &Journal) -> Vec<CommitId> {
@@ -187,11 +187,9 @@ fn what_could_not_be_taken_back_whole_is_not_forgotten() {
 #[test]
 fn on_a_full_disk_what_is_forgotten_makes_room() {
     let name = "journal::forgotten::on_a_full_disk_what_is_forgotten_makes_room";
-    let arrange = "mkdir small && mount -t tmpfs -o size=2m none small";
-    let Some(Run::Inner) = twice(name, &UNSHARE, arrange, "") else {
+    let Some(small) = small_disk(name) else {
         return;
     };
-    let small = std::fs::canonicalize("small").unwrap();
     let mut workspace = Workspace::new();
     workspace.state = tempfile::tempdir_in(&small).unwrap();
     workspace.file("one", &"x".repeat(700_000));

@@ -7,7 +7,7 @@ use hermitcrab_sandbox::journal::StuckWhy;
 
 use super::nested::{Both, WITHIN};
 use super::{At, Cut, commit_in, directly, plant, ran, stray, undo_in};
-use crate::support::arranged::{Run, UNSHARE, twice};
+use crate::support::arranged::small_disk;
 use crate::support::{Workspace, tree};
 
 #[test]
@@ -117,11 +117,9 @@ fn what_could_not_be_put_back_is_told_with_its_directory_and_where_the_version_b
 #[test]
 fn on_a_disk_without_room_nothing_is_half_done_and_what_was_done_before_can_be_taken_back() {
     let name = "journal::others::on_a_disk_without_room_nothing_is_half_done_and_what_was_done_before_can_be_taken_back";
-    let arrange = "mkdir small && mount -t tmpfs -o size=2m none small";
-    let Some(Run::Inner) = twice(name, &UNSHARE, arrange, "") else {
+    let Some(small) = small_disk(name) else {
         return;
     };
-    let small = std::fs::canonicalize("small").unwrap();
     let mut workspace = Workspace::new();
     workspace.state = tempfile::tempdir_in(&small).unwrap();
     plant(workspace.path());

@@ -2,7 +2,7 @@
 //! of util-linux, which only root can arrange.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command as Bare;
 
 /// What lies in the working directory of the second run.
@@ -140,4 +140,14 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
     let skipped = text.lines().filter(|line| line.starts_with("SKIPPED"));
     skipped.for_each(|line| println!("{line}"));
     Some(Run::Outer)
+}
+
+/// A disk that really is full soon: in memory, of two megabytes. Runs the test called `name`
+/// again where it is mounted; `None` where there is nothing more to do here.
+pub fn small_disk(name: &str) -> Option<PathBuf> {
+    let arrange = "mkdir small && mount -t tmpfs -o size=2m none small";
+    match twice(name, &UNSHARE, arrange, "") {
+        Some(Run::Inner) => Some(std::fs::canonicalize("small").unwrap()),
+        _ => None,
+    }
 }
