@@ -368,6 +368,14 @@ pub fn now_here() -> jiff::Zoned {
         .to_zoned(jiff::tz::TimeZone::system())
 }
 
+/// The file of this program, by its real name.
+///
+/// # Errors
+/// The kernel does not say.
+pub fn own_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
 /// The boot the machine is in, as the kernel names it.
 ///
 /// # Errors

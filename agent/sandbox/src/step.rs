@@ -164,7 +164,7 @@ impl Step {
                 "user namespaces must be allowed: see kernel.unprivileged_userns_clone, user.max_user_namespaces and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns; after a mere chroot there are none whatever is allowed"
             }
             Self::MapIds | Self::TakeIds => {
-                "an AppArmor or container profile may forbid user namespaces to be used"
+                "a profile of AppArmor or of a container may forbid user namespaces to be used"
             }
             Self::PrivateRoot | Self::EnterRoot | Self::PrivateDirs => {
                 "the user namespace must be allowed to mount tmpfs and to pivot_root"

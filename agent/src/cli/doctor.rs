@@ -1,6 +1,7 @@
 //! `doctor`: what isolates commands, when the user is asked, and whether the
 //! ledger and the store hold; with `--repair`, putting these in order.
 
+mod apparmor;
 mod place;
 
 use std::fmt::Write as _;
@@ -43,6 +44,9 @@ pub struct Doctor {
     /// Print what the system call filter refuses to a command, and why
     #[arg(long)]
     system_calls: bool,
+    /// Print the profile with which AppArmor lets this program make user namespaces
+    #[arg(long)]
+    apparmor: bool,
     /// Put ledger and store in order; everything found is kept in a copy
     #[arg(long)]
     repair: bool,
@@ -52,6 +56,9 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     if doctor.system_calls {
         print!("{}", system_calls());
         return exit::OK;
+    }
+    if doctor.apparmor {
+        return apparmor();
     }
     let ground = match open::seen_from(&doctor.place) {
         Ok(ground) => ground,
@@ -98,6 +105,22 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     }
 }
 
+/// The profile AppArmor is given for this program.
+fn apparmor() -> u8 {
+    let program = ambient::own_program()
+        .map_err(|error| format!("the kernel does not say where this program is: {error}"));
+    match program.and_then(|program| apparmor::profile(&program)) {
+        Ok(profile) => {
+            print!("{profile}");
+            exit::OK
+        }
+        Err(why) => {
+            say(&why);
+            exit::ENVIRONMENT
+        }
+    }
+}
+
 /// The first axis: what was seen to isolate.
 fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
     let own = hermitcrab_sandbox::SpawnerProgram::Own;
@@ -115,6 +138,9 @@ fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
     // The reason is what can be mended; below the table nobody looks for it.
     if let Some(failure) = &profile.failure {
         say(&failure.to_string());
+        if let (Some(held), Ok(program)) = (apparmor::held(), ambient::own_program()) {
+            say(&apparmor::advice(&held, &program));
+        }
         say("so nothing of this could be tried out:");
     }
     print!("{}", table(&profile.rows));

@@ -405,6 +405,27 @@ fn the_page_about_the_filter_is_what_the_program_refuses() {
 }
 
 #[test]
+fn the_doctor_writes_the_profile_that_lets_this_very_program_make_user_namespaces() {
+    let dir = bench();
+    let odd = dir.path().join("a {b}*");
+    std::fs::create_dir(&odd).unwrap();
+    let program = odd.join("hermitcrab");
+    std::fs::copy(env!("CARGO_BIN_EXE_hermitcrab"), &program).unwrap();
+    let told = Command::new(&program)
+        .args(["doctor", "--apparmor"])
+        .output()
+        .unwrap();
+    assert_eq!(told.status.code(), Some(0));
+    let real = std::fs::canonicalize(dir.path()).unwrap();
+    let named = format!(
+        " \"{}/a \\{{b\\}}\\*/hermitcrab\" flags=(unconfined) {{\n  userns,\n}}\n",
+        real.display()
+    );
+    let profile = String::from_utf8(told.stdout).unwrap();
+    assert!(profile.ends_with(&named), "{profile}");
+}
+
+#[test]
 fn the_doctor_says_of_each_mechanism_whether_it_is_there_and_what_is_lost_without_it() {
     let dir = bench();
     let told = hermitcrab(dir.path(), &["doctor"]);
