@@ -157,6 +157,9 @@ enum What {
     Man {
         /// Which command, and which one of it
         command: Vec<String>,
+        /// Write all pages into this directory, a file for each command
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        to: Option<PathBuf>,
     },
 }
 
@@ -337,7 +340,11 @@ fn act(what: What) -> u8 {
         What::Config(arguments) => config::config(&arguments),
         What::Model(arguments) => model::model(&arguments),
         What::Completions { shell } => shell::completions(shell),
-        What::Man { command } => shell::man(&command),
+        What::Man {
+            to: Some(directory),
+            ..
+        } => shell::manual(&directory),
+        What::Man { command, to: None } => shell::man(&command),
         What::Undo(arguments) => undo::undo(&arguments),
     }
 }

@@ -17,3 +17,10 @@ pub fn cache_dir() -> Option<PathBuf> {
     let cache = named("XDG_CACHE_HOME").map(PathBuf::from);
     cache.or_else(|| Some(PathBuf::from(named("HOME")?).join(".cache")))
 }
+
+/// Where cargo keeps the sources of what it builds.
+pub fn cargo_home() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = named("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| Some(PathBuf::from(named("HOME")?).join(".cargo")))
+}

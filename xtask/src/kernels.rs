@@ -13,7 +13,6 @@ mod foreign;
 mod machine;
 mod package;
 mod packages;
-mod place;
 mod processor;
 
 use std::fs;

@@ -11,6 +11,7 @@ mod bench_report;
 mod campaign_report;
 mod ci;
 mod cmd;
+mod dist;
 mod escape;
 mod filter_table;
 mod house;
@@ -19,6 +20,7 @@ mod licences;
 mod lock;
 mod models;
 mod mutants;
+mod place;
 mod test;
 mod vectors;
 
@@ -62,6 +64,8 @@ enum Chore {
     Models(models::Args),
     /// Change the core, or the relation, place by place and see the tests notice.
     Mutants(mutants::Args),
+    /// Make a package of Debian's and an archive of the agent, to install where there is no Rust.
+    Dist(dist::Args),
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
     /// Convert recorded rows into cases, and check that the cases are what the rows give.
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
         Chore::Kernels(args) => kernels::run(&args),
         Chore::Models(args) => models::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
+        Chore::Dist(args) => dist::run(&args),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),
     };

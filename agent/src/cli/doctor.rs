@@ -5,7 +5,7 @@ mod apparmor;
 mod place;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hermitcrab_core::{rules::Isolation, standing::Kept};
@@ -44,9 +44,10 @@ pub struct Doctor {
     /// Print what the system call filter refuses to a command, and why
     #[arg(long)]
     system_calls: bool,
-    /// Print the profile with which AppArmor lets this program make user namespaces
-    #[arg(long)]
-    apparmor: bool,
+    /// Print the profile with which AppArmor lets this program make user namespaces, or the one
+    /// that is installed there
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, require_equals = true)]
+    apparmor: Option<Option<PathBuf>>,
     /// Put ledger and store in order; everything found is kept in a copy
     #[arg(long)]
     repair: bool,
@@ -57,8 +58,8 @@ pub fn doctor(doctor: &Doctor) -> u8 {
         print!("{}", system_calls());
         return exit::OK;
     }
-    if doctor.apparmor {
-        return apparmor();
+    if let Some(program) = &doctor.apparmor {
+        return apparmor(program.as_deref());
     }
     let ground = match open::seen_from(&doctor.place) {
         Ok(ground) => ground,
@@ -105,10 +106,15 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     }
 }
 
-/// The profile AppArmor is given for this program.
-fn apparmor() -> u8 {
-    let program = ambient::own_program()
-        .map_err(|error| format!("the kernel does not say where this program is: {error}"));
+/// The profile AppArmor is given for this program, or for another.
+fn apparmor(program: Option<&Path>) -> u8 {
+    let program = program.map_or_else(
+        || {
+            let own = ambient::own_program();
+            own.map_err(|error| format!("the kernel does not say where this program is: {error}"))
+        },
+        |program| Ok(program.to_path_buf()),
+    );
     match program.and_then(|program| apparmor::profile(&program)) {
         Ok(profile) => {
             print!("{profile}");

@@ -1,12 +1,13 @@
 //! `completions` and `man`: what a shell and a reader of manuals want to have.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::{Arguments, say};
-use crate::{config::keys, exit};
+use crate::{config::keys, exit, screen::visible};
 
 /// Writes the completions for a shell.
 pub fn completions(shell: Shell) -> u8 {
@@ -37,6 +38,20 @@ pub fn man(command: &[String]) -> u8 {
         Err(error) => {
             say(&format!("cannot write the manual: {error}"));
             exit::INTERNAL
+        }
+    }
+}
+
+/// Writes the manual of the program and of each of its commands into a directory.
+pub fn manual(directory: &Path) -> u8 {
+    match clap_mangen::generate_to(Arguments::command(), directory) {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            say(&format!(
+                "cannot write the manual into `{}`: {error}; the directory must exist",
+                visible(&directory.display().to_string())
+            ));
+            exit::ENVIRONMENT
         }
     }
 }

@@ -347,6 +347,21 @@ fn completions_and_manuals_are_written_for_every_command() {
         home.ok(&["man", "caps", "grant"])
             .contains("hermitcrab caps grant")
     );
+    let pages = home.dir.path().join("pages");
+    let to = pages.to_str().unwrap();
+    let ran = home.run(&["man", "--to", to]);
+    assert_eq!(ran.code, Some(69), "{ran:?}");
+    assert!(ran.err.contains("the directory must exist"), "{ran:?}");
+    std::fs::create_dir(&pages).unwrap();
+    home.ok(&["man", "--to", to]);
+    for (page, says) in [
+        ("hermitcrab.1", ".TH hermitcrab"),
+        ("hermitcrab-exec.1", "workspace"),
+        ("hermitcrab-caps-grant.1", "grant"),
+    ] {
+        let text = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(says), "{page}: {text}");
+    }
     let ran = home.run(&["man", "caps", "gratn"]);
     assert_eq!(ran.code, Some(64));
     assert!(

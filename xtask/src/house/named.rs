@@ -59,20 +59,26 @@ pub(super) fn missing(
     findings
 }
 
-/// Whether the index of decisions, a row for each, lists all pages beside it, once and in order.
+/// Whether the index of decisions, a row for each, lists all pages beside it, once, and those
+/// below one heading in order.
 pub(super) fn unlisted(index: &str, pages: &[String]) -> Vec<String> {
-    let rows = index.lines().filter(|line| line.starts_with("| ["));
-    let listed: Vec<&str> = rows.filter_map(|row| links(row).next()).collect();
+    let below = index.split("\n## ").map(|part| {
+        let rows = part.lines().filter(|line| line.starts_with("| ["));
+        rows.filter_map(|row| links(row).next()).collect()
+    });
+    let listed: Vec<Vec<&str>> = below.collect();
     let mut findings = Vec::new();
     for page in pages {
-        match listed.iter().filter(|link| *link == page).count() {
+        match listed.iter().flatten().filter(|link| *link == page).count() {
             1 => {}
             rows => findings.push(format!("{INDEX}: {rows} rows for the decision `{page}`")),
         }
     }
-    if let Some([_, late]) = listed.array_windows().find(|[one, next]| one > next) {
-        findings.push(format!("{INDEX}: `{late}` is not in its place"));
-    }
+    let late = |part: &Vec<&str>| {
+        let found = part.array_windows().find(|[one, next]| one > next);
+        found.map(|[_, late]| format!("{INDEX}: `{late}` is not in its place"))
+    };
+    findings.extend(listed.iter().filter_map(late));
     findings
 }
 
@@ -174,5 +180,12 @@ mod tests {
             unlisted(&index(&["0001-a.md", "0003-c.md", "0002-b.md"]), &pages),
             ["docs/decisions/README.md: `0002-b.md` is not in its place"]
         );
+        let parts = [
+            "## One\n\n",
+            &index(&["0001-a.md", "0003-c.md"]),
+            "\n## Other\n\n",
+        ];
+        let parted = parts.concat() + &index(&["0002-b.md"]);
+        assert_eq!(unlisted(&parted, &pages), Vec::<String>::new());
     }
 }

@@ -11,8 +11,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::packages::Packages;
-use super::place::{empty, write};
 use crate::cmd;
+use crate::place::{empty, write};
 
 /// What the tests use, besides what every Debian has.
 const PROGRAMS: [&str; 11] = [

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::package::Kernel;
-use super::place::{empty, write};
 use super::processor::Processor;
 use crate::cmd;
+use crate::place::{empty, write};
 use crate::test;
 
 /// What the machine begins with.

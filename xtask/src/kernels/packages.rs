@@ -9,9 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::place::{empty, write};
 use super::processor::Processor;
 use crate::cmd;
+use crate::place::{empty, write};
 
 /// Where packages come from.
 pub struct Packages {

@@ -1,4 +1,4 @@
-//! Directories and files of a machine that is being made.
+//! Directories and files of what is being made.
 
 use std::fs;
 use std::path::Path;
