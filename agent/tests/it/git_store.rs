@@ -35,6 +35,9 @@ fn what_a_new_repository_could_run_is_asked_about() {
         "chmod 666 new/.git/config",
         "chmod 777 new/.git/hooks",
         "git init -q --separate-git-dir new/store new/tree",
+        // As good as a remote in the settings: `git fetch origin` and `git push origin` go there.
+        "mkdir -p new/.git/remotes && echo URL: https://other.example/x > new/.git/remotes/origin",
+        "mkdir -p new/.git/branches && echo https://other.example/x > new/.git/branches/origin",
     ] {
         let command = format!("git init -q new && {more}");
         let ran = home.run(&[&exec[..], &[&command]].concat());

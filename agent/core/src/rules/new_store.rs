@@ -1,4 +1,5 @@
-//! What `git init` makes, and what libgit2 makes for `cargo new`, to the byte.
+//! What `git init` makes, and what libgit2 makes for `cargo new`, to the byte; and the
+//! directory `jj git init` makes.
 //!
 //! Settings and hooks of git name programs, and whoever works in a repository has them
 //! run: making one is asked about each time. What git itself makes of an empty place names
@@ -58,17 +59,22 @@ pub(super) fn begun_by(tool: Tool, action: &Action, location: &RelPath) -> Optio
     if !is_gits || action.verb() != Verb::FsCreate {
         return None;
     }
+    let is_dir = DIRS.contains(&action.digest());
+    let mut names = location.components().rev();
+    if (names.next(), names.next()) == (Some(b"repo"), Some(b".jj")) {
+        // A directory there leads nowhere.
+        return location.parent()?.parent().filter(|_| is_dir);
+    }
     let mut inside = location.components();
     // The outermost one: what lies in a store is not a store of its own here.
     inside.find(|name| *name == b".git")?;
-    let is_dir = DIRS.contains(&action.digest());
     let (is_part, above) = match (inside.next(), inside.next(), inside.next()) {
         (None, ..) => (is_dir, 1),
         (Some(b"config"), None, _) => {
             let is_begun = SETTINGS.contains(&action.digest());
             (is_begun || action.settings().is_some(), 2)
         }
-        (Some(b"hooks"), None, _) => (is_dir, 2),
+        (Some(b"hooks" | b"branches"), None, _) => (is_dir, 2),
         // Git runs none of this name.
         (Some(b"hooks"), Some(name), None) => (name.ends_with(b".sample"), 3),
         (Some(_), ..) => (false, 0),

@@ -178,6 +178,7 @@ const STARTUP_DIRS: &[(&[&str], &str)] = &[
     (&[".bazaar"], BREEZY),
     (&[".config", "breezy"], BREEZY),
     (&[".jj", "repo", "config.toml"], JUJUTSU),
+    (&[".jj", "workspace-config.toml"], JUJUTSU),
     (&[".config", "jj"], JUJUTSU),
     (&[".pijul", "config"], PIJUL),
     (&[".pijul", "config.toml"], PIJUL),
@@ -300,6 +301,9 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
     {
         return Some(what);
     }
+    if leads_to_a_store_of_jujutsu(location) {
+        return Some(JUJUTSU);
+    }
     let in_git = location.components().any(|name| same(name, ".git"));
     let steers = steers_git(location, name);
     match tool {
@@ -328,8 +332,18 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
     }
 }
 
+/// The store of a working copy, or, where a file has its name, the way to one that lies
+/// anywhere, with settings of its own. What lies in a store is judged by its own name.
+fn leads_to_a_store_of_jujutsu(location: &RelPath) -> bool {
+    let mut names = location.components().rev();
+    let mut is_next = |known: &str| names.next().is_some_and(|name| same(name, known));
+    is_next("repo") && is_next(".jj")
+}
+
 /// Hooks and settings name programs; a `.git` that is a link or a file, and
-/// `commondir`, lead to a store somewhere else that does. A store without a tree has
+/// `commondir`, lead to a store somewhere else that does. What lies in `remotes` and
+/// `branches`, where git kept them before it had settings, says to this day where it
+/// fetches from and sends to. A store without a tree has
 /// any name, `.git` behind it by custom, and is one for git as soon as it has a `HEAD`:
 /// whoever works in there has its programs run.
 fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
@@ -355,13 +369,35 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
             .any(|name| same(name, "objects") || same(name, "commondir"))
             .then_some("what makes a directory a store of git, which can name programs");
     }
-    if inside.any(|name| same(name, "hooks")) {
+    if inside.clone().any(|name| same(name, "hooks")) {
         return Some("programs git runs");
+    }
+    if says_where_to_fetch(inside.clone()) {
+        return Some("where git fetches from and sends to");
     }
     ["config", "config.worktree", "commondir"]
         .iter()
         .any(|known| same(name, known))
         .then_some("settings of git, which can name programs")
+}
+
+/// Whether a way that begins in a store leads to what says which store is meant by a name, in
+/// that one or in a submodule's. Below `refs` branches may have that name, and below
+/// `worktrees` trees.
+fn says_where_to_fetch<'l>(inside: impl Iterator<Item = &'l [u8]>) -> bool {
+    let mut above: &[u8] = b"";
+    for name in inside {
+        let is_below = |known: &str| same(above, known);
+        if same(name, "refs") && !is_below("modules") {
+            return false;
+        }
+        let is_such = same(name, "remotes") || same(name, "branches");
+        if is_such && !is_below("worktrees") {
+            return true;
+        }
+        above = name;
+    }
+    false
 }
 
 fn is_store(name: &[u8]) -> bool {

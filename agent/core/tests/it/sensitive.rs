@@ -105,6 +105,11 @@ fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
         "home/u/proj/.git/modules/x/hooks/post-checkout",
         "home/u/proj/.git/config.worktree",
         "home/u/proj/.git/commondir",
+        "home/u/proj/.git/remotes/origin",
+        "home/u/proj/.git/branches/origin",
+        "home/u/proj/.git/modules/x/remotes/a/b",
+        "home/u/proj/.git/modules/refs/remotes/origin",
+        "home/u/proj/it.git/Branches/origin",
         "home/u/proj/.git",
         "etc/passwd",
         "etc/sudoers.d/x",
@@ -145,6 +150,7 @@ fn what_git_makes_of_an_empty_place_is_left_to_the_grants() {
     for (place, content) in [
         ("home/u/proj/new/.git", dir),
         ("home/u/proj/new/.git/hooks", dir),
+        ("home/u/proj/new/.git/branches", dir),
         ("home/u/proj/new/.git/config", settings),
         ("home/u/proj/new/.git/hooks/pre-commit.sample", sample),
     ] {
@@ -198,6 +204,8 @@ fn what_is_one_byte_different_from_it_is_asked_about() {
         ("p/.git", b"link ../other"),
         ("p/.git", NEW_SETTINGS.as_bytes()),
         ("p/.git/hooks", b"link ../programs"),
+        ("p/.git/branches", b"link ../elsewhere"),
+        ("p/.git/remotes", b"link ../elsewhere"),
         ("p/.git/hooks", b"directory 4755"),
         ("p/.git/hooks/pre-commit", b"#!/bin/sh\n"),
         ("p/.git/hooks/x.sample/pre-commit", b"#!/bin/sh\n"),
@@ -232,6 +240,8 @@ fn other_version_control_runs_what_its_settings_name_too() {
         "home/u/.bazaar/plugins/x.py",
         "home/u/.config/breezy/breezy.conf",
         "home/u/proj/.jj/repo/config.toml",
+        "home/u/proj/.jj/workspace-config.toml",
+        "home/u/proj/.jj/repo",
         "home/u/.config/jj/config.toml",
         "home/u/.jjconfig.toml",
         "home/u/proj/.pijul/config",
@@ -258,6 +268,8 @@ fn other_version_control_runs_what_its_settings_name_too() {
         "home/u/proj/.bzr/branch/last-revision",
         "home/u/proj/.bzr/checkout/dirstate",
         "home/u/proj/.jj/repo/op_heads/heads/x",
+        "home/u/proj/jj/repo",
+        "home/u/proj/.jj/repo/store/repo",
         "home/u/proj/.jj/working_copy/tree_state",
         "home/u/proj/.pijul/pristine/db",
         "home/u/proj/_darcs/hashed_inventory",
@@ -269,6 +281,24 @@ fn other_version_control_runs_what_its_settings_name_too() {
         "home/u/proj/_drafts/prefs/defaults",
     ] {
         assert!(!is_asked(Tool::Terminal, Verb::FsModify, place), "{place}");
+    }
+}
+
+/// A working copy of Jujutsu has its store in a directory, or the way to another's in a file.
+#[test]
+fn the_store_of_jujutsu_is_a_directory_or_leads_to_one() {
+    let asked = |content: &[u8]| {
+        let content = support::sha256(content);
+        is_asked_for(Tool::Terminal, Verb::FsCreate, "p/.jj/repo", content)
+    };
+    assert!(!asked(b"directory 755"));
+    assert!(!asked(b"directory 700"));
+    for other in [
+        &b"../../other/.jj/repo"[..],
+        b"link ../other",
+        b"directory 777",
+    ] {
+        assert!(asked(other));
     }
 }
 
@@ -318,6 +348,11 @@ fn a_store_of_git_without_a_tree_has_settings_too() {
     for place in [
         "home/u/proj/.git/HEAD",
         "home/u/proj/.git/refs/remotes/o/HEAD",
+        "home/u/proj/.git/refs/heads/branches/x",
+        "home/u/proj/.git/modules/x/refs/remotes/o/main",
+        "home/u/proj/.git/modules/x/refs/heads/branches/y",
+        "home/u/proj/.git/modules/x/logs/refs/remotes/o/main",
+        "home/u/proj/.git/worktrees/branches/index",
         "home/u/proj/it.git/HEAD",
         "home/u/proj/it.git",
         "home/u/proj/it.git/refs/heads/config",
