@@ -99,7 +99,7 @@ pub use self::{
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
     hands::{Content, Hands, Passed, Taker},
-    mounts::{lexical, real},
+    mounts::{led_elsewhere, led_to, lexical, real},
     outside::Given,
     place::{Place, Spot, tilde_expanded},
     planned::Steering,
@@ -568,7 +568,7 @@ fn own_places(config: &RuntimeConfig) -> Result<Vec<RelPath>, RuntimeError> {
     let mut places = Vec::new();
     for place in std::iter::once(&config.state_dir).chain(&config.protected) {
         places.push(mounts::from_root(place)?);
-        places.push(mounts::from_root(&mounts::real(place))?);
+        places.push(mounts::from_root(&led_to(place))?);
     }
     places.sort();
     places.dedup();

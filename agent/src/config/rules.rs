@@ -11,7 +11,7 @@ use hermitcrab_core::{
 };
 use serde::Deserialize;
 
-use crate::runtime::{GrantWords, lexical, real};
+use crate::runtime::{GrantWords, led_to, lexical};
 
 /// One rule, as a person writes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -83,7 +83,7 @@ impl RuleWords {
                     None => workspace.join(on),
                 };
                 // A rule is about the place, whatever leads there.
-                let path = real(&lexical(&path).ok_or_else(wrong)?);
+                let path = led_to(&lexical(&path).ok_or_else(wrong)?);
                 let below = path.strip_prefix("/").map_err(|_| wrong())?;
                 let bytes = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
                 let place = if bytes.is_empty() {

@@ -31,6 +31,9 @@ pub struct Mounts {
     list: Vec<Arc<Mount>>,
 }
 
+/// As many links as the kernel follows.
+const LINKS_MAX: usize = 40;
+
 impl Mounts {
     /// Opens a directory unless it is known.
     pub fn open(&mut self, machine: &Machine, path: &Path) -> Result<DirId, RuntimeError> {
@@ -132,6 +135,52 @@ pub fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
+/// The same, also through links that lead to nothing yet: who makes that later has made
+/// what is found under this name.
+pub fn led_to(path: &Path) -> PathBuf {
+    let mut at = real(path);
+    for _ in 0..LINKS_MAX {
+        // What is there has no links in it by now, so the first name behind it is one or nothing.
+        let next = at.ancestors().find_map(|link| {
+            let target = std::fs::read_link(link).ok()?;
+            let rest = at.strip_prefix(link).ok()?;
+            let led = link.parent()?.join(target);
+            Some(if rest.as_os_str().is_empty() {
+                led
+            } else {
+                led.join(rest)
+            })
+        });
+        match next {
+            Some(next) => at = real(&next),
+            None => break,
+        }
+    }
+    lexical(&at).unwrap_or(at)
+}
+
+/// Where a path leads, if a link stands on the way to it from `home` in a directory that its
+/// user can write. Whoever wrote the path down may not have meant that: who may change
+/// the directory it named can have put the link there since.
+pub fn led_elsewhere(path: &Path, home: &Path) -> Option<PathBuf> {
+    use rustix::fs::{Access, access};
+    let mut at = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let mut way: Vec<&Path> = at.ancestors().collect();
+        way.reverse();
+        let mut below_home = way.into_iter().filter(|on| !home.starts_with(on));
+        let link = below_home.find_map(|on| Some((on, std::fs::read_link(on).ok()?)));
+        let (link, target) = link?;
+        let above = link.parent()?;
+        if access(above, Access::WRITE_OK).is_ok() {
+            return Some(real(path));
+        }
+        let led = above.join(target).join(at.strip_prefix(link).ok()?);
+        at = lexical(&led)?;
+    }
+    Some(real(path))
+}
+
 /// An absolute path with `.`, `..` and double slashes worked out by spelling
 /// alone; `None` if it is not absolute.
 pub fn lexical(path: &Path) -> Option<PathBuf> {
@@ -161,9 +210,42 @@ pub fn lexical(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::{
+        fs,
+        os::unix::fs::symlink,
+        path::{Path, PathBuf},
+    };
 
-    use super::lexical;
+    use super::{led_to, lexical};
+
+    #[test]
+    fn a_link_is_followed_to_what_is_not_there_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        for (target, link) in [
+            ("../b/none", "a/far"),
+            ("../far", "a/b/twice"),
+            ("a/b", "there"),
+            ("none/../../x", "odd"),
+            ("loop", "loop"),
+        ] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        for (path, expected) in [
+            ("a/far", "b/none"),
+            ("a/far/c/d", "b/none/c/d"),
+            ("there/twice", "b/none"),
+            ("a/b", "a/b"),
+            ("there/new", "a/b/new"),
+            ("new/far", "new/far"),
+            ("loop", "loop"),
+        ] {
+            assert_eq!(led_to(&root.join(path)), root.join(expected), "{path}");
+        }
+        let odd = root.parent().unwrap().join("x");
+        assert_eq!(led_to(&root.join("odd")), odd);
+    }
 
     #[test]
     fn spelling_is_worked_out_without_looking() {

@@ -426,3 +426,92 @@ fn no_step_changes_what_a_path_names_that_goes_up_from_a_link() {
         assert_eq!(text, "old\n", "{call}");
     }
 }
+
+/// Whoever made the file behind such a link would have made the agent's own settings.
+#[test]
+fn where_the_agents_own_files_would_come_to_lie_nobody_works() {
+    for (link, target) in [
+        (".config/hermitcrab/config.toml", "proj/settings.toml"),
+        (".config/hermitcrab", "proj/dotfiles/hermitcrab"),
+        (".config", "proj/dotfiles"),
+        (".local/state/hermitcrab", "proj/state"),
+    ] {
+        let home = Home::new();
+        let link = home.path().join(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(home.path().join(target), &link).unwrap();
+        let made = "mkdir -p dotfiles/hermitcrab state; \
+                    for f in settings.toml dotfiles/hermitcrab/config.toml; do echo 'mode = \"approve_all\"' > $f; done";
+        let ran = home.run(&["exec", "--grant", "fs.*=.", "--", made]);
+        assert_eq!(ran.code, Some(64), "{link:?}: {ran:?}");
+        assert!(ran.err.contains("the agent's own"), "{ran:?}");
+        assert!(!home.path().join(target).exists(), "{link:?}");
+    }
+}
+
+/// A rule is about the place, also where it is made only later.
+#[test]
+fn a_rule_about_a_link_to_nothing_is_about_what_comes_to_lie_there() {
+    let home = Home::new();
+    symlink("releases/5", home.project().join("current")).unwrap();
+    home.configure(
+        "[[rules]]\nid = \"current\"\nverbs = [\"fs.create\"]\non = \"current\"\ndecision = \"deny\"\n",
+    );
+    let exec = ["exec", "--grant", "fs.*=.", "--"];
+    let ran = home.run(&[&exec[..], &["mkdir -p releases/5"]].concat());
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.err.contains("denied-by-rule"), "{ran:?}");
+    let ran = home.run(&[&exec[..], &["mkdir -p releases/6"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// A directory of the configuration is that directory, and not what somebody who may change
+/// the one above it puts in its place.
+#[test]
+fn a_configured_directory_that_became_a_link_is_left_out() {
+    let home = Home::new();
+    let (docs, victim) = (home.project().join("docs"), home.path().join("victim"));
+    for (dir, text) in [(&docs, "for everybody"), (&victim, "needle")] {
+        std::fs::create_dir(dir).unwrap();
+        std::fs::write(dir.join("f"), text).unwrap();
+    }
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    home.ok(&["config", "add-directory", "docs"]);
+    let at = docs.join("f").to_string_lossy().into_owned();
+    let read = |home: &Home| {
+        let args = json!({"path": at}).to_string();
+        home.run_in(&other, &["call", "read_file", &args])
+    };
+    let ran = read(&home);
+    assert!(ran.out.contains("for everybody"), "{ran:?}");
+    let put = "rm -r docs && ln -s ../victim docs";
+    home.ok(&["exec", "--grant", "fs.*=.", "--", put]);
+    let ran = read(&home);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!ran.out.contains("needle"), "{ran:?}");
+    assert!(
+        ran.err.contains("is left out: a link leads from there to"),
+        "{ran:?}"
+    );
+    let shown = home.run_in(&other, &["exec", "--", &format!("cat {at}")]);
+    assert!(!shown.out.contains("needle"), "{shown:?}");
+    // A grant written by hand, also one to change files, and one through a link above it.
+    std::fs::create_dir_all(victim.join("below")).unwrap();
+    for on in ["docs", "docs/below"] {
+        let on = home.project().join(on);
+        home.configure(&format!(
+            "[[grants]]\nverb = \"fs.*\"\non = \"{}\"\n",
+            on.display()
+        ));
+        let made = format!("echo x > {}/made", on.display());
+        let ran = home.run_in(&other, &["exec", "--", &made]);
+        assert!(ran.err.contains("is left out"), "{ran:?}");
+        assert!(!victim.join("made").exists() && !victim.join("below/made").exists());
+    }
+    // Where it is meant it is written as it is.
+    home.configure(&format!("directories = [\"{}\"]\n", victim.display()));
+    let args = json!({"path": victim.join("f")}).to_string();
+    let ran = home.run_in(&other, &["call", "read_file", &args]);
+    assert!(ran.out.contains("needle"), "{ran:?}");
+}

@@ -189,6 +189,11 @@ const STARTUP_DIRS: &[(&[&str], &str)] = &[
         &[".subversion"],
         "settings of Subversion, which can name programs",
     ),
+    (
+        &[".hermes", "config.yaml"],
+        "settings of another agent, which can name programs",
+    ),
+    (&[".hermes", "scripts"], "programs another agent runs"),
     (&[".hermes", "hooks"], "programs another agent runs"),
     (&[".hermes", "plugins"], "programs another agent runs"),
     (&[".hermes", "cron"], "programs another agent runs"),

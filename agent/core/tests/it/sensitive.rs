@@ -99,6 +99,8 @@ fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
         "home/u/proj/.vscode/tasks.json",
         "home/u/.config/autostart/x.desktop",
         "home/u/.config/systemd/user/x.service",
+        "home/u/.hermes/config.yaml",
+        "home/u/.hermes/scripts/report.py",
         "home/u/proj/.git/hooks/pre-commit",
         "home/u/proj/.git/config",
         "home/u/proj/.git/modules/x/config",

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     exit,
-    runtime::{Job, lexical, real, tilde_expanded},
+    runtime::{Job, led_elsewhere, lexical, real, tilde_expanded},
     screen::on_one_line,
     store::State,
 };
@@ -54,5 +54,6 @@ fn is_configured(ground: &open::Ground) -> bool {
         .chain(ground.config.grants(nowhere))
         .filter(|words| matches!(words.verb.as_str(), "fs.read" | "fs.*"))
         .filter_map(|words| lexical(&tilde_expanded(&words.on, &ground.places.home)))
+        .filter(|place| led_elsewhere(place, &ground.places.home).is_none())
         .any(|place| ground.workspace.starts_with(real(&place)))
 }

@@ -1,7 +1,7 @@
 //! What a session holds and knows from the start: everything configured, for its
 //! first agent.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use hermitcrab_core::{grant::AgentId, outcome::Denial};
 
@@ -9,7 +9,10 @@ use super::{Ground, tell_what_is_asked, words};
 use crate::{
     cli::{Setting, Trouble, say},
     exit,
-    runtime::{ExternalServer, GrantWords, Runtime, RuntimeError, WordsError},
+    runtime::{
+        ExternalServer, GrantWords, Runtime, RuntimeError, WordsError, led_elsewhere, lexical,
+        tilde_expanded,
+    },
     screen::visible,
 };
 
@@ -92,6 +95,16 @@ impl Ground {
         let configured = configured.chain(self.config.grants(&self.workspace));
         let mut left_out = BTreeSet::new();
         for words in configured.filter(|words| is_wanted(words)) {
+            if let Some(now) = self.led_elsewhere(&words) {
+                if left_out.insert(words.on.clone()) {
+                    say(&format!(
+                        "`{}` of the configuration is left out: a link leads from there to `{}`, which may not be what was meant; write that name there if it is",
+                        visible(&words.on),
+                        visible(&now.to_string_lossy())
+                    ));
+                }
+                continue;
+            }
             match runtime.grant(agent, &words) {
                 Ok(_) => {}
                 // What cannot be opened cannot be looked at: the rest does not need it.
@@ -110,6 +123,21 @@ impl Ground {
             }
         }
         Ok(())
+    }
+
+    /// Where a place of the configuration leads by now, if a link stands there. Who may change
+    /// a directory can leave a link under its name, to what nobody was to see. Within the
+    /// workspace a grant is for the name, and leads nowhere.
+    fn led_elsewhere(&self, words: &GrantWords) -> Option<PathBuf> {
+        if !words.verb.starts_with("fs.") {
+            return None;
+        }
+        let home = &self.places.home;
+        let place = lexical(&tilde_expanded(&words.on, home))?;
+        if place.starts_with(&self.workspace) {
+            return None;
+        }
+        led_elsewhere(&place, home)
     }
 
     /// Ceilings and rules first, so that every grant is made below them.

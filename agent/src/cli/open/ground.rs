@@ -27,7 +27,7 @@ use crate::{
     },
     exit,
     model::{self, Backend},
-    runtime::{RuntimeConfig, real},
+    runtime::{RuntimeConfig, led_to},
     screen::visible,
     store::{
         State, StateError,
@@ -161,14 +161,14 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         .state_dir
         .as_ref()
         .map_or_else(|| places.state_dir.clone(), |dir| places.current.join(dir));
-    // Either may be reached through links, the file by itself, too.
+    // Either may be reached through links, the file by itself, too, and be made only later.
     let own: Vec<PathBuf> = std::iter::once(state_dir.as_path())
         .chain(places.config_file.parent())
         .chain([
             places.config_file.as_path(),
             places.admin_config_file.as_path(),
         ])
-        .flat_map(|own| [own.to_owned(), real(own)])
+        .flat_map(|own| [own.to_owned(), led_to(own)])
         .collect();
     Ok(Ground {
         places,
