@@ -4,11 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary as _, Unstructured};
-#[cfg(target_arch = "x86_64")]
 use bisim::generate::Specimen;
 use bisim::generate::{Class, Effect, Link, SEEDS, Salt, TARGETED, Variant, judge, operators};
 use bisim::subject::{Processes, Restarting, Start, Subject as _};
-#[cfg(target_arch = "x86_64")]
 use bisim_world::flip::Seen;
 
 fn shell(processes: &Processes) -> Option<Restarting> {
@@ -163,7 +161,6 @@ fn chains_of_operators_keep_their_effect_too() {
     assert!(kept * 20 >= tried * 19, "{kept} of {tried}");
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn names_change_places_before_the_call_that_is_meant_and_are_put_back() {
     let processes = Processes::default();

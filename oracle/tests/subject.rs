@@ -1,18 +1,13 @@
 //! Workers that are lost in the middle of a case.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[cfg(target_arch = "x86_64")]
 use std::collections::BTreeSet;
 
-#[cfg(target_arch = "x86_64")]
 use bisim::case::{Case, Defaults};
-#[cfg(target_arch = "x86_64")]
 use bisim::generate::Specimen;
 use bisim::subject::{Processes, Restarting, Start, Subject};
-#[cfg(target_arch = "x86_64")]
 use bisim_world::flip::Seen;
 use bisim_world::protocol::{Context, Drive, End, Job, Step, StepOutcome, UserModel, WorldSpec};
-#[cfg(target_arch = "x86_64")]
 use bisim_world::protocol::{FsEffect, RawTrace};
 use serde_json::json;
 
@@ -57,7 +52,6 @@ fn agent(processes: &Processes) -> Option<Restarting> {
 }
 
 /// A run of the agent that is killed right before this change to files, and goes on.
-#[cfg(target_arch = "x86_64")]
 fn cut_off(
     agent: &mut Restarting,
     operation: &str,
@@ -73,7 +67,6 @@ fn cut_off(
     (seen, first.effects.clone(), trace)
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn a_kill_in_the_middle_of_a_call_leaves_all_of_it_or_nothing_and_the_agent_works_on() {
     let processes = Processes::default();

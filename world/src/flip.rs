@@ -24,6 +24,7 @@ use crate::error::{AtStage, WorldError};
 use crate::fork::{Forked, Forker, die_with};
 use crate::protocol::{Flip, When};
 
+mod call;
 mod note;
 mod trace;
 

@@ -23,6 +23,13 @@ const fn whole(
     Operator::of(name, class, needs, Apply::Whole(rewrite))
 }
 
+/// What loads every program that needs libraries, where this processor's systems have it.
+const LOADER: &str = if cfg!(target_arch = "aarch64") {
+    "/lib/ld-linux-aarch64.so.1"
+} else {
+    "/lib64/ld-linux-x86-64.so.2"
+};
+
 /// The shell's own commands cannot be run by another program.
 const BUILTINS: &[&str] = &[
     "eval", "exec", "cd", "export", "set", "shift", "source", ".", "builtin", "command", "trap",
@@ -134,7 +141,7 @@ pub(super) const TABLE: &[Operator] = &[
         wrap(c, &["prlimit", "--core=0"])
     }),
     command("setarch", Wrapper, &["setarch"], |c, _| {
-        wrap(c, &["setarch", "x86_64"])
+        wrap(c, &["setarch", std::env::consts::ARCH])
     }),
     command("taskset", Wrapper, &["taskset"], |c, _| {
         wrap(c, &["taskset", "-c", "0"])
@@ -174,8 +181,7 @@ pub(super) const TABLE: &[Operator] = &[
         }
         let mut out = c.clone();
         *out.words.first_mut()? = Word::plain(&format!("/usr/bin/{name}"));
-        out.words
-            .insert(0, Word::plain("/lib64/ld-linux-x86-64.so.2"));
+        out.words.insert(0, Word::plain(LOADER));
         Some(out.into())
     }),
     whole("script-on-a-terminal", Wrapper, &["script"], |s, _| {
