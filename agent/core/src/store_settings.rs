@@ -218,6 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_read_up_to_its_bound_and_none_that_is_longer() {
+        let of_length = |length: usize| {
+            let (begin, end) = ([BEGUN, "[user]\n\tname = "].concat(), "\n");
+            let name = "x".repeat(length - begin.len() - end.len());
+            let all = [begin.as_str(), &name, end].concat();
+            assert_eq!(all.len(), length);
+            HarmlessSettings::read(all.as_bytes()).is_some()
+        };
+        assert!(of_length(BYTES_MAX - 1));
+        assert!(of_length(BYTES_MAX));
+        assert!(!of_length(BYTES_MAX + 1));
+    }
+
+    #[test]
     fn what_git_could_read_otherwise_is_not() {
         for more in [
             // Each of these ends, goes on or begins elsewhere than it looks.
@@ -248,6 +262,9 @@ mod tests {
             "[user]\n\tname = x",
             "[advice]\n\tx = y\n",
             "[advice]\n\ta = true = b\n",
+            "[advice]\n\t[core] fsmonitor = true\n",
+            "[advice]\n\ta.b = true\n",
+            "[advice]\n\t = true\n",
             "\u{feff}[user]\n\tname = x\n",
         ] {
             assert!(!is_harmless(more), "{more:?}");

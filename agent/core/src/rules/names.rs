@@ -101,6 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_one_length_or_one_first_letter_holds_its_names_and_no_others() {
+        const LENGTH: Names = Names::of(&["one", "two"]);
+        const LETTER: Names = Names::of(&["a", "ab"]);
+        const SINGLE: Names = Names::of(&["one"]);
+        for (table, names) in [
+            (LENGTH, &["one", "TWO"][..]),
+            (LETTER, &["a", "AB"]),
+            (SINGLE, &["One"]),
+        ] {
+            for name in names {
+                assert!(table.holds(name.as_bytes()), "{name}");
+            }
+            for name in ["", "o", "b", "ow", "oner", "owe", "ac", "abc"] {
+                assert!(!table.holds(name.as_bytes()), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn names_are_the_same_whatever_their_case() {
         for (name, known, expected) in [
             ("ID_RSA", "id_rsa", true),

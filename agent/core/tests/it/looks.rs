@@ -52,6 +52,20 @@ fn further(bench: &mut Bench, call: CallId, looks: &[(Verb, &str)]) -> Came {
     came
 }
 
+/// Written out, so that it is no word of what is looked at here.
+const fn is_a_look(verb: Verb) -> bool {
+    matches!(verb, Verb::FsList | Verb::FsRead)
+}
+
+fn may_look(bench: &Bench, call: CallId, looks: &[(Verb, &str)]) -> bool {
+    let looks = looks
+        .iter()
+        .map(|(verb, below)| look(bench.dir, *verb, below));
+    bench
+        .session
+        .may_look_further(call, &looks.collect::<Vec<_>>())
+}
+
 fn over(bench: &mut Bench, call: CallId) {
     let outcome = Outcome::Done(Digest::NONE);
     bench.step(Event::Finished { call, outcome });
@@ -115,6 +129,74 @@ fn a_further_look_reaches_no_other_place_or_verb_and_asks_nobody() {
     );
     let only = further(&mut bench, call, &[(Verb::FsRead, "lib/a")]);
     assert_eq!(only, Came::Permitted(1));
+}
+
+#[test]
+fn a_call_may_look_by_its_yes_where_some_of_it_is_of_the_yes_and_the_rest_is_held() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let held = bench.on_files(&[Verb::FsRead], "held");
+    bench.grant(held, Uses::Uncounted, SESSION);
+    let call = searching(&mut bench, "lib", YES);
+    let (by_yes, by_grant) = ((Verb::FsRead, "lib/a"), (Verb::FsRead, "held/a"));
+    let (nobodys, change) = ((Verb::FsRead, "other"), (Verb::FsModify, "lib/a"));
+    for (looks, expected) in [
+        (&[by_yes][..], true),
+        (&[by_yes, by_grant], true),
+        (&[by_grant, by_yes], true),
+        // That needs no yes.
+        (&[by_grant], false),
+        (&[], false),
+        (&[nobodys], false),
+        (&[by_yes, nobodys], false),
+        (&[change], false),
+        (&[by_yes, change], false),
+        (&[by_yes, (Verb::FsRead, "lib/.env")], false),
+    ] {
+        assert_eq!(may_look(&bench, call, looks), expected, "{looks:?}");
+    }
+    // Nobody else's call, and no longer than the call goes on.
+    assert_eq!(bench.read("other"), Came::Asked);
+    let asked = bench.call.unwrap();
+    assert!(!may_look(&bench, asked, &[by_yes]));
+    bench.answer(Reply::No);
+    over(&mut bench, call);
+    assert!(!may_look(&bench, call, &[by_yes]));
+}
+
+#[test]
+fn a_stopped_call_may_look_at_nothing_more() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let held = bench.on_files(&[Verb::FsRead], "held");
+    bench.grant(held, Uses::Uncounted, SESSION);
+    let call = searching(&mut bench, "lib", YES);
+    let looks = [(Verb::FsRead, "lib/a")];
+    assert!(may_look(&bench, call, &looks));
+    let grant = bench.session.held_by(AgentId::FIRST).last().unwrap().id();
+    bench.step(Event::Revoke(grant));
+    assert_eq!(bench.stopped, [call]);
+    assert!(!may_look(&bench, call, &looks));
+    assert!(!may_look(&bench, call, &[(Verb::FsRead, "held/a")]));
+}
+
+/// A tool that may change as well as look.
+#[test]
+fn a_yes_to_a_change_lets_nothing_more_be_changed() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let asked = [Verb::FsRead, Verb::FsModify].map(|verb| look(bench.dir, verb, "lib/a"));
+    assert_eq!(
+        bench.call_as(AgentId::FIRST, Tool::Patch, asked.to_vec()),
+        Came::Asked
+    );
+    assert_eq!(bench.answer(YES), Came::Permitted(2));
+    let call = bench.call.unwrap();
+    let (read, change) = ((Verb::FsRead, "lib/a"), (Verb::FsModify, "lib/a"));
+    for looks in [&[change][..], &[read, change]] {
+        assert!(!may_look(&bench, call, looks), "{looks:?}");
+        let came = further(&mut bench, call, looks);
+        assert_eq!(came, Came::Denied(DenialCode::EffectNotCovered));
+    }
+    assert!(may_look(&bench, call, &[read]));
+    assert_eq!(further(&mut bench, call, &[read]), Came::Permitted(1));
 }
 
 #[test]
@@ -295,16 +377,19 @@ proptest! {
             was_asked && asked.iter().any(|(other, is_tree, above)| {
                 // What was held was not asked about, and is held all the same.
                 let is_of_it = if *is_tree { is_below(above, below) } else { above == below };
-                *other == verb && verb.only_looks() && is_of_it && !is_held(verb, above)
+                *other == verb && is_a_look(verb) && is_of_it && !is_held(verb, above)
             })
         };
         let was_let_look = was_asked && asked.iter().any(|(verb, _, above)| {
-            verb.only_looks() && !is_held(*verb, above)
+            is_a_look(*verb) && !is_held(*verb, above)
         });
         let expected = was_let_look && looks.iter().all(|(verb, below)| {
-            verb.only_looks() && (by_yes(*verb, below) || is_held(*verb, below))
+            is_a_look(*verb) && (by_yes(*verb, below) || is_held(*verb, below))
         });
+        // The yes itself must have a part in it.
+        let may = expected && looks.iter().any(|(verb, below)| by_yes(*verb, below));
         let looks: Vec<(Verb, &str)> = looks.iter().map(|(verb, below)| (*verb, below.as_str())).collect();
+        prop_assert_eq!(may_look(&bench, call, &looks), may);
         let came = further(&mut bench, call, &looks);
         prop_assert_eq!(matches!(came, Came::Permitted(_)), expected, "{:?}", came);
         prop_assert!(came != Came::Asked);

@@ -9,6 +9,7 @@ use hermitcrab_core::{
     digest::Digest,
     path::RelPath,
     rules::{Isolation, Rules, Sensitivity},
+    store_settings::HarmlessSettings,
     tool::Tool,
 };
 use proptest::prelude::*;
@@ -184,6 +185,49 @@ fn what_git_makes_of_an_empty_place_is_left_to_the_grants() {
                 "{there}"
             );
         }
+    }
+}
+
+#[test]
+fn settings_of_a_new_store_that_were_read_as_harmless_are_left_to_the_grants() {
+    let content = [NEW_SETTINGS, "[user]\n\tname = Test\n"].concat();
+    let read = HarmlessSettings::read(content.as_bytes());
+    assert!(read.is_some());
+    let asked = |tool: Tool, verb: Verb, place: &str, settings: Option<HarmlessSettings>| {
+        let mut rules = Rules::new(1, Isolation::Isolated, Vec::new());
+        let dir = rules.add_dir(RelPath::root()).unwrap();
+        let digest = support::sha256(content.as_bytes());
+        let action = Action::on_path(verb, dir, path(place), digest).unwrap();
+        let action = action.with_settings(settings);
+        assert_eq!(action.settings(), settings);
+        rules.sensitivity(tool, &action) != Sensitivity::Plain
+    };
+    let place = "home/u/proj/new/.git/config";
+    for tool in [Tool::Terminal, Tool::ExecuteCode] {
+        assert!(!asked(tool, Verb::FsCreate, place, read), "{tool}");
+        // The same bytes, which nobody has read.
+        assert!(asked(tool, Verb::FsCreate, place, None), "{tool}");
+        for verb in [Verb::FsModify, Verb::FsDelete] {
+            assert!(asked(tool, verb, place, read), "{tool} {verb}");
+        }
+    }
+    for tool in [Tool::WriteFile, Tool::Patch, Tool::Directory] {
+        assert!(asked(tool, Verb::FsCreate, place, read), "{tool}");
+    }
+    // What git reads as something else, and where the place itself is asked about.
+    for place in [
+        "home/u/proj/new/.git",
+        "home/u/proj/new/.git/hooks",
+        "home/u/proj/new/.git/hooks/pre-commit",
+        "home/u/proj/new/.git/config.worktree",
+        "home/u/proj/new/.git/modules/x/config",
+        "home/u/proj/new/.GIT/config",
+        "home/u/.config/git/config",
+        "home/u/.gitconfig",
+        "etc/.git/config",
+    ] {
+        let is_asked = asked(Tool::Terminal, Verb::FsCreate, place, read);
+        assert!(is_asked, "{place}");
     }
 }
 
@@ -541,6 +585,19 @@ fn where_more_than_names_decides_siblings_are_judged_by_their_place() {
     };
     assert!(check("w", ".git/hooks", Verb::FsModify, "pre-commit", None));
     assert!(!check("w", ".git/hooks", Verb::FsRead, "pre-commit", None));
+    // What only both names together tell.
+    for (way, name, asked) in [
+        (".config", "gh", true),
+        (".config", "gcloud", true),
+        (".hermes", "auth", true),
+        (".hermes", "PAIRING", true),
+        (".config", "fish", false),
+        (".hermes", "auths", false),
+        ("hermes", "auth", false),
+    ] {
+        let found = check("w", way, Verb::FsRead, name, None);
+        assert_eq!(found, asked, "{way}/{name}");
+    }
     assert!(check("w", "sub", Verb::FsRead, "plain.txt", Some("w/sub")));
     assert!(check(
         "w",

@@ -183,6 +183,12 @@ fn tools_are_known_by_their_exact_names_and_the_inner_one_is_not_offered() {
 }
 
 #[test]
+fn to_list_and_to_read_is_to_look_and_nothing_else_is() {
+    let looks = Verb::ALL.into_iter().filter(|verb| verb.only_looks());
+    assert_eq!(looks.collect::<Vec<_>>(), [Verb::FsList, Verb::FsRead]);
+}
+
+#[test]
 fn no_tool_that_only_looks_can_change_anything() {
     for tool in [Tool::ReadFile, Tool::SearchFiles] {
         assert!(
