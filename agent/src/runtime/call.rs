@@ -184,6 +184,11 @@ pub(super) fn in_words(stop: &Stop) -> (String, Fate) {
 fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
     let (message, fate) = in_words(stop);
     let value = match tool {
+        Tool::WriteFile | Tool::Patch if stop.is_of_a_circle() => {
+            return ToolResult::error(&format!(
+                "[TOOL_ERROR] Tool execution failed: RuntimeError: {message}"
+            ));
+        }
         Tool::Terminal => {
             let status = if matches!(stop, Stop::Refused { .. }) {
                 "blocked"

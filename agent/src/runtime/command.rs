@@ -29,6 +29,7 @@ mod besides;
 mod check;
 mod conclude;
 mod feed;
+mod gone;
 mod lacking;
 mod launch;
 mod letters;
@@ -295,6 +296,7 @@ impl Hands<'_> {
             }
         };
         *self.changes = summary(&finished.changes);
+        let moved = gone::moved_to(&finished, seen);
         // What was revoked while it ran does not cover what it did.
         if let Err(error) = self.runtime.heed() {
             self.finish(call, Outcome::Failed)?;
@@ -328,12 +330,16 @@ impl Hands<'_> {
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
         if let (None, Kept::EffectsAndState(by)) = (&discarded, kept) {
-            self.remember(&finished, seen, by);
+            self.remember(&finished, moved.as_deref(), seen, by);
         }
-        Ok(CommandRun {
-            lacking,
-            ..self.report(whose, &finished, seen, discarded)
-        })
+        let is_lost = moved.is_none() || discarded.is_some();
+        let mut run = self.report(whose, &finished, seen, discarded);
+        if is_lost {
+            let told = gone::told(&finished);
+            run.output_letters = run.output_letters.saturating_add(told.chars().count());
+            run.output.push_str(&told);
+        }
+        Ok(CommandRun { lacking, ..run })
     }
 
     /// Waits for a command's end and shows its output; one that is not wanted
@@ -407,7 +413,7 @@ impl Hands<'_> {
 
     /// Keeps the working directory and variables for the next command. A model goes on
     /// where its user left off, and never the other way about.
-    fn remember(&mut self, finished: &Finished, seen: &[Seen], by: Author) {
+    fn remember(&mut self, finished: &Finished, moved: Option<&Path>, seen: &[Seen], by: Author) {
         let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX);
         let env = &self.runtime.config.env;
         let exported = exported
@@ -415,7 +421,8 @@ impl Hands<'_> {
             .map(|exported| without_way_out(&exported, env));
         // Where the one it was to begin in is gone, the next begins in what is left above
         // it; not above what was shown, where the whole of that may come again.
-        let cwd = told_place(finished, "cwd.after").or_else(|| {
+        let after = told_place(finished, "cwd.after").or_else(|| moved.map(Path::to_owned));
+        let cwd = after.or_else(|| {
             told_place(finished, "cwd.left")
                 .filter(|left| seen.iter().any(|seen| left.starts_with(&seen.at)))
         });

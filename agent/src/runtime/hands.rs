@@ -45,7 +45,7 @@ use super::{
     turn::{Reach, Stop, Turn},
     visible,
 };
-use crate::digest::sha256;
+use crate::{digest::sha256, text::pytext};
 
 pub use self::long::{Content, Passed, Taker};
 
@@ -277,7 +277,7 @@ impl Hands<'_> {
                 let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.pop()) else {
                     return Err(unknown(place));
                 };
-                act(&mount.cap, permit).map_err(|error| stop(&error))
+                act(&mount.cap, permit).map_err(|error| stop_at(&error, place))
             },
         )?
     }
@@ -398,7 +398,7 @@ impl Hands<'_> {
             mount
                 .cap
                 .write_and_stat(permit, &place.below, content, base, mode)
-                .map_err(|error| stop(&error))
+                .map_err(|error| stop_at(&error, place))
         })?
     }
 
@@ -532,6 +532,30 @@ pub(super) fn action_on_tree(verb: Verb, place: &Place, content: Digest) -> Resu
 
 pub(super) fn unknown(place: &Place) -> Stop {
     Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
+}
+
+/// A failed file operation on a place as a reason to stop: links that lead round in a circle
+/// are told with the whole name of the place.
+pub(super) fn stop_at(error: &FsError, place: &Place) -> Stop {
+    match stop(error) {
+        Stop::System(kind, _) if kind == links_in_a_circle() => {
+            let name = pytext::quoted(&place.absolute);
+            Stop::System(kind, format!("Symlink loop from {name}"))
+        }
+        stop => stop,
+    }
+}
+
+/// What the system calls links that lead round in a circle.
+fn links_in_a_circle() -> std::io::ErrorKind {
+    std::io::Error::from(rustix::io::Errno::LOOP).kind()
+}
+
+impl Stop {
+    /// Whether links led round in a circle.
+    pub(super) fn is_of_a_circle(&self) -> bool {
+        matches!(self, Self::System(kind, _) if *kind == links_in_a_circle())
+    }
 }
 
 /// A failed file operation as a reason to stop.

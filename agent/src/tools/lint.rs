@@ -158,10 +158,16 @@ fn check(
     )
 }
 
+/// Whether a check after a patch reads the file once more, and not a program of its language.
+#[must_use]
+pub fn reads_again(path: &str) -> bool {
+    kind(&extension(path)).is_some()
+}
+
 /// The answer for a file that cannot be read back for its check.
 #[must_use]
 pub fn unreadable(hands: &mut Hands<'_>, path: &str) -> Lint {
-    if kind(&extension(path)).is_some() {
+    if reads_again(path) {
         return Lint::Skipped(format!("Failed to read {path} for lint"));
     }
     after(hands, path, None, "", false)

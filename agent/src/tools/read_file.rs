@@ -112,9 +112,6 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     } else {
         hands.look(&place)?
     };
-    // A name with a slash behind it is a directory's, and a file has none such.
-    let is_directorys = path.ends_with('/') || path.ends_with("/.");
-    let stat = stat.filter(|stat| !is_directorys || stat.kind == Kind::Dir);
     let absolute = real.map_or_else(|| place.absolute.clone(), |real| real.absolute);
     let part = (absolute, offset, limit);
     let stamp = stat.map(|stat| stat.modified_ns);
@@ -122,7 +119,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(repeated(&path, times));
     }
     let content = match stat {
-        Some(stat) if stat.kind != Kind::Dir => {
+        // A name with a slash behind it is a directory's: nobody opens a file by it, though it
+        // counts as one that was asked for.
+        Some(stat) if stat.kind != Kind::Dir && !is_of_a_directory(&path) => {
             match read.map_or_else(|| hands.read_as_seen(&place, &mut pieces), Ok) {
                 Ok(content) => Some(content),
                 // A file nobody may open is none, as far as a reader can tell.
@@ -389,7 +388,14 @@ fn missing(hands: &mut Hands<'_>, path: &str) -> Result<Map<String, Value>, Stop
     if let Ok(place) = hands.resolve(dir)
         && hands.freely(Verb::FsList, &place)
     {
-        similar = alike(dir, name, &visible_names(hands, &place)?);
+        // To list a file names the file, as it was written.
+        let is_file = matches!(hands.look(&place), Ok(Some(stat)) if stat.kind != Kind::Dir);
+        let names = if is_file {
+            vec![dir.to_owned()]
+        } else {
+            visible_names(hands, &place)?
+        };
+        similar = alike(dir, name, &names);
     }
     let mut result = Map::new();
     result.insert("content".into(), "".into());
@@ -458,7 +464,9 @@ fn alike(dir: &str, name: &str, names: &[String]) -> Vec<String> {
         .into_iter()
         .take(SHOWN)
         .map(|(_, candidate)| {
-            if dir.ends_with('/') {
+            if candidate.starts_with('/') {
+                candidate.clone()
+            } else if dir.ends_with('/') {
                 format!("{dir}{candidate}")
             } else {
                 format!("{dir}/{candidate}")

@@ -1,6 +1,7 @@
 //! Starting a program in its copies, with a permit spent on exactly it.
 
 use std::{
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -69,6 +70,16 @@ fn laid_over(base: &[(String, String)], over: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(V
     env
 }
 
+/// What commands are told that were written for Hermes: where their user is at home, that
+/// they run on this machine, and how many seconds they have if a call says nothing.
+fn told_of_hermes(home: &Path) -> [(&'static [u8], Vec<u8>); 3] {
+    [
+        (b"HERMES_REAL_HOME", home.as_os_str().as_bytes().to_vec()),
+        (b"TERMINAL_ENV", b"local".to_vec()),
+        (b"TERMINAL_TIMEOUT", b"180".to_vec()),
+    ]
+}
+
 /// Where programs are looked for that somebody named and agreed to, or gave a key: not in
 /// what is worked on. What lies there under their names may be anybody's.
 fn elsewhere(env: &[(String, String)], workspace: &Path) -> Option<(Vec<u8>, Vec<u8>)> {
@@ -118,7 +129,12 @@ impl Hands<'_> {
             tool: launch.tool,
             actions,
         });
-        let env = laid_over(&self.runtime.config.env, launch.env);
+        let mut env = laid_over(&self.runtime.config.env, launch.env);
+        for (name, value) in told_of_hermes(&self.runtime.config.home) {
+            if !env.iter().any(|(known, _)| known == name) {
+                env.push((name.to_vec(), value));
+            }
+        }
         let sandbox = self.runtime.sandbox.clone();
         // What one of an agent's commands listens at its others reach.
         let loopback = u64::from(self.by.get()).saturating_add(1);

@@ -44,7 +44,8 @@ pub(super) fn script(shell: Shell, command: &str) -> String {
          {down}eval \"$(< {EXCHANGE_DIR}/command)\"\n\
          __hermitcrab_status=$?\n\
          umask 077\n\
-         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null || pwd -P >/dev/null\n\
+         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null || \
+         {{ pwd -P >/dev/null 2> {EXCHANGE_DIR}/cwd.gone; builtin printf '%s\\n' \"$PWD\" > {EXCHANGE_DIR}/cwd.before; }}\n\
          exit $__hermitcrab_status\n"
     )
 }

@@ -30,7 +30,7 @@ use super::{
         turn::{Reach, Stop},
         visible,
     },
-    Hands, action, stop, unknown,
+    Hands, action, stop, stop_at, unknown,
 };
 
 /// After how many pieces it is asked whether the rest is still wanted.
@@ -137,7 +137,7 @@ impl Hands<'_> {
             let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.pop()) else {
                 return Err(unknown(place));
             };
-            open(&mount.cap, permit, place).map_err(|error| stop(&error))
+            open(&mount.cap, permit, place).map_err(|error| stop_at(&error, place))
         })
     }
 

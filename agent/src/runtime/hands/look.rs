@@ -16,7 +16,7 @@ use hermitcrab_sandbox::dircap::{Kind, Names, Stat};
 
 use super::{
     super::{place::Place, turn::Stop, visible::one_line},
-    Hands, action, stop, unknown,
+    Hands, action, stop_at, unknown,
 };
 
 /// What a place is, where it leads, and the names in it where they were listed.
@@ -76,7 +76,7 @@ impl Hands<'_> {
                 match mount
                     .cap
                     .stat(permit, &place.below)
-                    .map_err(|error| stop(&error))
+                    .map_err(|error| stop_at(&error, place))
                 {
                     Ok(stat) => Ok(Some(stat)),
                     Err(Stop::Missing) => Ok(None),
@@ -145,7 +145,7 @@ impl Hands<'_> {
             let (stat, real) = mount
                 .cap
                 .stat_and_leads_to(first, second, &place.below)
-                .map_err(|error| stop(&error))?;
+                .map_err(|error| stop_at(&error, place))?;
             let real = real.ok();
             let names = permits
                 .next()

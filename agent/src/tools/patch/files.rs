@@ -234,6 +234,10 @@ impl<'h, 'r> Files<'h, 'r> {
         let now = self.known(path).and_then(|slot| slot.now.clone());
         let text = now.map(|content| String::from_utf8_lossy(&content).into_owned());
         match text {
+            // Whoever reads it again goes by the name as it is written.
+            Some(_) if path.starts_with("~/") && lint::reads_again(path) => {
+                lint::unreadable(self.hands, path)
+            }
             Some(text) => lint::after(self.hands, path, None, &text, false),
             None => lint::unreadable(self.hands, path),
         }
