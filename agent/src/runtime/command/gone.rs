@@ -14,7 +14,7 @@ use super::{super::seen::Seen, CWD_BYTES_MAX, told_place};
 /// Where the directory is now that the shell was in at its end, if it got another name.
 pub(super) fn moved_to(finished: &Finished, seen: &[Seen]) -> Option<PathBuf> {
     let was = told_place(finished, "cwd.before")?;
-    let moved = seen
+    let mut moved = seen
         .iter()
         .zip(&finished.changes)
         .filter_map(|(seen, set)| {
@@ -33,7 +33,7 @@ pub(super) fn moved_to(finished: &Finished, seen: &[Seen]) -> Option<PathBuf> {
             renames.find_map(|rename| led(&rename.from, &rename.to))
         });
     // Of views that lie in each other the innermost had it.
-    moved.last()
+    moved.next_back()
 }
 
 /// What the shell said of having none.
