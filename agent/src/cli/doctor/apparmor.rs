@@ -130,29 +130,24 @@ mod tests {
 
     #[test]
     fn it_is_apparmor_where_the_restriction_or_a_profile_holds_and_nowhere_else() {
-        let cases: [(Option<&[u8]>, Option<&[u8]>, Option<Held>); 7] = [
-            (None, None, None),
-            (Some(b"0\n"), Some(b"unconfined\n"), None),
-            (
-                Some(b"1\n"),
-                Some(b"unconfined\n"),
-                Some(Held::WithoutProfile),
-            ),
-            (Some(b"1\n"), None, Some(Held::WithoutProfile)),
-            (
-                Some(b"1\n"),
-                Some(b"docker-default (enforce)\n"),
-                Some(Held::By("docker-default".to_owned())),
-            ),
-            (
-                None,
-                Some(b"a b (enforce)\0"),
-                Some(Held::By("a b".to_owned())),
-            ),
-            (None, Some(b"/usr/bin/x (complain)\n"), None),
+        let by = |name: &str| Some(Held::By(name.to_owned()));
+        let cases = [
+            ("", "", None),
+            ("0\n", "unconfined\n", None),
+            ("1\n", "unconfined\n", Some(Held::WithoutProfile)),
+            ("1\n", "", Some(Held::WithoutProfile)),
+            ("1\n", "docker-default (enforce)\n", by("docker-default")),
+            ("", "a b (enforce)\0", by("a b")),
+            ("", "/usr/bin/x (complain)\n", None),
         ];
         for (restricted, label, held) in cases {
-            assert_eq!(held_as(restricted, label), held, "{restricted:?} {label:?}");
+            // What is empty stands for a file that is not there.
+            let file = |text: &'static str| (!text.is_empty()).then_some(text.as_bytes());
+            assert_eq!(
+                held_as(file(restricted), file(label)),
+                held,
+                "{restricted:?} {label:?}"
+            );
         }
     }
 
