@@ -21,6 +21,7 @@ mod rules;
 mod sensitive;
 mod sessions;
 mod standing;
+mod stores;
 mod support;
 mod vocabulary;
 mod wider;
