@@ -113,6 +113,9 @@ struct Explained {
     file: String,
     /// What its description holds.
     change: String,
+    /// What the line that is changed holds, where there are several of that description.
+    #[serde(default)]
+    on: String,
     /// Why no test can notice it.
     reason: String,
     /// How many mutants it explains; more of the same description are none of it.
@@ -146,12 +149,37 @@ impl Accepted {
     /// Why a survivor, as cargo-mutants tells it, may survive. An entry is used
     /// up by as many as it explains.
     fn reason(&mut self, survivor: &str) -> Option<&str> {
+        let line = line_of(survivor).unwrap_or_default();
         let entry = self.mutant.iter_mut().find(|one| {
-            one.mutants > 0 && survivor.starts_with(&one.file) && survivor.contains(&one.change)
+            one.mutants > 0
+                && survivor.starts_with(&one.file)
+                && survivor.contains(&one.change)
+                && line.contains(&one.on)
         })?;
         entry.mutants -= 1;
         Some(&entry.reason)
     }
+
+    /// Entries about these sources that say more survive than did, once all was tried.
+    fn stale(&self, sources: &str) -> Vec<String> {
+        let of_them = |one: &&Explained| one.file.starts_with(sources) && one.mutants > 0;
+        let told = |one: &Explained| {
+            format!(
+                "{ACCEPTED}: `{}` in {} explains {} fewer than it says; correct the entry",
+                one.change, one.file, one.mutants
+            )
+        };
+        self.mutant.iter().filter(of_them).map(told).collect()
+    }
+}
+
+/// The line of the sources that a survivor changes, told as `FILE:LINE:COLUMN: …`.
+fn line_of(survivor: &str) -> Option<String> {
+    let mut parts = survivor.split(':');
+    let file = parts.next()?;
+    let number: usize = parts.next()?.parse().ok()?;
+    let text = fs::read_to_string(cmd::root().join(file)).ok()?;
+    text.lines().nth(number.checked_sub(1)?).map(str::to_owned)
 }
 
 /// The counts cargo-mutants leaves.
@@ -187,14 +215,23 @@ pub fn run(args: &Args) -> Result<Passed> {
     }
     let killed = all.caught.saturating_add(all.timeout);
     let viable = killed.saturating_add(all.missed);
-    let unexplained = unexplained(&mut Accepted::read()?, &survivors);
+    let mut accepted = Accepted::read()?;
+    let unexplained = unexplained(&mut accepted, &survivors);
+    // A part of the mutants says nothing of the entries about the others.
+    let stale = match args.shard {
+        Some(_) => Vec::new(),
+        None => accepted.stale(args.of.place().sources),
+    };
+    for entry in &stale {
+        println!("{entry}");
+    }
     println!(
         "{killed} of {viable} viable mutants are noticed, {} survive, {unexplained} of them \
          without a reason, {} do not compile",
         all.missed, all.unviable
     );
     ensure!(viable > 0, "no mutant was tried; the log is below {PLACE}");
-    Ok(Passed::when(unexplained == 0))
+    Ok(Passed::when(unexplained == 0 && stale.is_empty()))
 }
 
 impl Outcomes {
@@ -322,6 +359,35 @@ mod tests {
         assert_eq!(unexplained(&mut Accepted::parse(LIST).unwrap(), &twice), 1);
         let two = LIST.replace("file =", "mutants = 2\n        file =");
         assert_eq!(unexplained(&mut Accepted::parse(&two).unwrap(), &twice), 0);
+    }
+
+    #[test]
+    fn of_several_of_one_description_only_the_one_on_its_line_is_explained() {
+        let told = "replace line_of -> Option<String> with None";
+        let here = include_str!("mutants.rs");
+        let at = |part: &str| here.lines().position(|line| line.contains(part)).unwrap() + 1;
+        let survivors = ["fn line_of(", "fn exactly("]
+            .map(|part| format!("xtask/src/mutants.rs:{}:4: {told}", at(part)));
+        let list = format!(
+            "[[mutant]]\nfile = \"xtask/src/\"\nchange = \"{told}\"\non = \"fn exactly(\"\nreason = \"so\"\n"
+        );
+        let mut accepted = Accepted::parse(&list).unwrap();
+        assert_eq!(unexplained(&mut accepted, &survivors[..1]), 1);
+        assert_eq!(accepted.stale("xtask/src").len(), 1);
+        assert_eq!(unexplained(&mut accepted, &survivors[1..]), 0);
+        assert_eq!(accepted.stale("xtask/src"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_entry_that_explains_nothing_is_told_to_whoever_tried_its_file() {
+        let accepted = Accepted::parse(LIST).unwrap();
+        let told = accepted.stale("agent/core/src");
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].contains("`fault::is(Fault::` in agent/core/src/"),
+            "{told:?}"
+        );
+        assert_eq!(accepted.stale("oracle/src"), Vec::<String>::new());
     }
 
     #[test]
