@@ -2,7 +2,7 @@
 //!
 //! Why: whoever only wants to use the program should need neither Rust nor ten minutes. What
 //! comes out holds nothing of the machine it was made on, its files are those of the commit's
-//! time, and the same checkout gives the same bytes on the same release of Debian.
+//! time, and the same files are packed to the same bytes.
 
 mod archive;
 mod debian;
