@@ -41,6 +41,15 @@ pub fn cargo() -> Command {
     command
 }
 
+/// The compiler's name for this machine.
+pub fn host() -> Result<String> {
+    let said = output(cargo().args(["-vV"]))?;
+    String::from_utf8_lossy(&said)
+        .lines()
+        .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
+        .context("cargo -vV names no host")
+}
+
 /// The processor time of everything this process started and waited for, and of what they did.
 pub fn children_cpu() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {

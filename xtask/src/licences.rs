@@ -26,11 +26,7 @@ pub fn findings() -> Result<Vec<String>> {
         .filter_map(toml::Value::as_str)
         .collect();
 
-    let host = cmd::output(cmd::cargo().args(["-vV"]))?;
-    let host = String::from_utf8_lossy(&host)
-        .lines()
-        .find_map(|l| l.strip_prefix("host: ").map(str::to_owned))
-        .context("cargo -vV names no host")?;
+    let host = cmd::host()?;
     let metadata = cmd::output(cmd::cargo().args([
         "metadata",
         "--format-version=1",

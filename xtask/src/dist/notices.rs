@@ -47,7 +47,7 @@ pub(super) fn of(processor: Processor) -> Result<String> {
 fn packages(processor: Processor) -> Result<BTreeSet<Package>> {
     let target = match processor.target() {
         Some(target) => target.triple.to_owned(),
-        None => host()?,
+        None => cmd::host()?,
     };
     let tree = cmd::output(cmd::cargo().args([
         "tree",
@@ -91,14 +91,6 @@ fn packages(processor: Processor) -> Result<BTreeSet<Package>> {
     }
     anyhow::ensure!(!packages.is_empty(), "cargo tree names no package");
     Ok(packages)
-}
-
-fn host() -> Result<String> {
-    let said = cmd::output(cmd::cargo().args(["-vV"]))?;
-    String::from_utf8_lossy(&said)
-        .lines()
-        .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
-        .context("cargo -vV names no host")
 }
 
 /// A list of them, and each text once, with those it is of.

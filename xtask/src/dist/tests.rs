@@ -138,7 +138,11 @@ fn apparmor_gets_a_profile_where_it_has_the_rule_and_keeps_what_somebody_made_of
     fs::create_dir_all(root.join("usr/bin")).unwrap();
     fs::copy(&bench.made.file, root.join("usr/bin/hermitcrab")).unwrap();
     let profile = root.join("etc/apparmor.d/usr.bin.hermitcrab");
-    let here = || fs::read_to_string(&profile).ok();
+    let here = || {
+        profile
+            .exists()
+            .then(|| fs::read_to_string(&profile).unwrap())
+    };
 
     // No AppArmor, and one that is too old to have the rule.
     script(&root, "postinst", "configure");
