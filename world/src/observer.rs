@@ -30,6 +30,7 @@ use crate::usage::cpu_us;
 mod course;
 mod layers;
 mod network;
+mod own;
 mod watch;
 
 use course::Course;

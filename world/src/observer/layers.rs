@@ -2,6 +2,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::own;
 use crate::error::{AtStage, WorldError};
 use crate::protocol::FileSpec;
 use crate::{case_tree, mounts};
@@ -43,6 +44,7 @@ impl Layers {
         );
         let template = Path::new("/");
         let base = if files.is_empty() {
+            own::take(template, &upper).at("make world layers")?;
             mounts::overlay(&merged, &[template], Some((&upper, &work)))?;
             template.to_owned()
         } else {
@@ -57,6 +59,7 @@ impl Layers {
             case_tree::write(&base, files)?;
             mounts::detach(&base)?;
             mounts::overlay(&base, &[&case, template], None)?;
+            own::take(&base, &upper).at("make world layers")?;
             mounts::overlay(&merged, &[&case, template], Some((&upper, &work)))?;
             base
         };
