@@ -65,7 +65,7 @@ const WITHOUT_RINGS: &[&str] = &[
     "fuzz/src/",
     "python/src/",
 ];
-/// The only file that may hold unsafe code.
+/// The only file that may hold unsafe code, with the parts below it.
 const UNSAFE_FILE: &str = "agent/sandbox/src/sys.rs";
 
 /// Check everything and print what is wrong.

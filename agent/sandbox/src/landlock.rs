@@ -118,6 +118,17 @@ impl Fence {
         })
     }
 
+    /// The same rules, to be closed around another process.
+    ///
+    /// # Errors
+    /// There is no room for a descriptor.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            rules: self.rules.try_clone()?,
+            version: self.version,
+        })
+    }
+
     /// The version of Landlock that will be in force, 0 for none.
     #[must_use]
     pub const fn version(&self) -> u8 {

@@ -30,6 +30,7 @@ mod place;
 pub(crate) mod pool;
 pub(crate) mod ready;
 pub(crate) mod reaper;
+mod renames;
 pub(crate) mod root;
 pub(crate) mod running;
 pub(crate) mod spec;

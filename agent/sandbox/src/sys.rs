@@ -1,14 +1,16 @@
 //! The calls into the kernel that no safe crate offers.
 //!
-//! This is the only file of the workspace that may contain `unsafe`. Each
-//! block says why a safe call would not do (JUSTIFICATION) and why it is sound
-//! (SAFETY). Nothing here decides anything: every function is one system call
-//! with its arguments checked by type.
+//! This file and its part [`watched`] are the only ones of the workspace that may
+//! contain `unsafe`. Each block says why a safe call would not do (JUSTIFICATION) and
+//! why it is sound (SAFETY). Nothing here decides anything: every function is one
+//! system call with its arguments checked by type.
 
 #![expect(
     unsafe_code,
     reason = "the one file where system calls without a safe wrapper live"
 )]
+
+pub(crate) mod watched;
 
 use std::convert::Infallible;
 use std::ffi::CStr;

@@ -10,6 +10,7 @@
 
 mod emit;
 mod table;
+pub(crate) mod watch;
 
 #[cfg(test)]
 mod machine;

@@ -15,6 +15,7 @@ use super::fence;
 use super::filter::Filter;
 use super::ready;
 use super::reaper;
+use super::renames::Renames;
 use super::root::{self, Template};
 use super::spec::{LimitSpec, Report, Surroundings, UsageSpec};
 use crate::cgroup::Entrances;
@@ -174,6 +175,20 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
             .install()
             .at(Step::SystemCallFilter, "install")?;
     }
+    let views = &start.spec.places.views;
+    let renames = match views
+        .iter()
+        .any(|view| view.copy_on_write)
+        .then(|| Renames::watch(fence.as_ref()))
+        .transpose()
+    {
+        Ok(renames) => renames,
+        Err(error) => {
+            let why = format!("renames: directories of before keep their names: {error}");
+            confined.missing.push(why);
+            None
+        }
+    };
 
     let descriptors: Vec<_> = built
         .uppers
@@ -193,7 +208,8 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     })
     .at(Step::Fork, "")?;
     drop((built, listener));
-    let ending = reaper::until_nothing_is_left(command.as_raw(), reply).at(Step::Wait, "")?;
+    let ending =
+        reaper::until_nothing_is_left(command.as_raw(), reply, renames).at(Step::Wait, "")?;
     Ok(Report::Ended(ending, usage()))
 }
 

@@ -1,5 +1,5 @@
-//! What the first process of a sandbox does while its command runs: it reaps, and does
-//! what the agent wishes.
+//! What the first process of a sandbox does while its command runs: it reaps, does what
+//! the agent wishes, and answers about renames.
 //!
 //! The end of the command is the end of everything, except where the command was asked
 //! to end: then what it started may finish as well, until the agent wishes it gone.
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::channel::{Channel, Received};
+use super::renames::Renames;
 use super::spec::{Ending, Report, Wish};
 
 /// What is left of the children.
@@ -23,10 +24,15 @@ enum Children {
 }
 
 /// Reaps every child until the command itself has ended, and everything else with it.
-pub(super) fn until_nothing_is_left(command: i32, agent: &Channel) -> io::Result<Ending> {
+pub(super) fn until_nothing_is_left(
+    command: i32,
+    agent: &Channel,
+    renames: Option<Renames>,
+) -> io::Result<Ending> {
     let mut watch = Watch {
         command: Pid::from_raw(command).ok_or(Errno::SRCH)?,
         agent,
+        renames,
         agent_speaks: true,
         ending: None,
         lingers: false,
@@ -52,6 +58,8 @@ pub(super) fn until_nothing_is_left(command: i32, agent: &Channel) -> io::Result
 struct Watch<'a> {
     command: Pid,
     agent: &'a Channel,
+    /// Who is asked about renames, if anybody is.
+    renames: Option<Renames>,
     /// Whether the agent may still say something.
     agent_speaks: bool,
     /// How the command ended.
@@ -69,7 +77,12 @@ impl Watch<'_> {
                 Ok(Some((pid, status))) if pid == self.command => {
                     self.ending = ending(status).or(self.ending);
                 }
-                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(Some((pid, status))) => {
+                    if let Some(renames) = &mut self.renames {
+                        renames.ended(pid, status);
+                    }
+                }
+                Err(Errno::INTR) => {}
                 Ok(None) => return Ok(Children::Some),
                 Err(Errno::CHILD) => return Ok(Children::None),
                 Err(errno) => return Err(errno.into()),
@@ -77,17 +90,28 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until a child has ended or the agent wishes something.
+    /// Waits until a child has ended, the agent wishes something or somebody wants
+    /// to rename.
     fn wait(&mut self, ends: &SignalFd) -> io::Result<()> {
-        let mut wanted = vec![PollFd::from_borrowed_fd(ends.as_fd(), PollFlags::IN)];
-        if self.agent_speaks {
-            wanted.push(PollFd::from_borrowed_fd(self.agent.as_fd(), PollFlags::IN));
-        }
+        let agent = self.agent_speaks.then(|| self.agent.as_fd());
+        let asking = self.renames.as_ref().map(Renames::asking);
+        let sources = [Some(ends.as_fd()), agent, asking];
+        let mut wanted: Vec<_> = sources
+            .into_iter()
+            .flatten()
+            .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
+            .collect();
         match poll(&mut wanted, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let speaks = wanted.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let mut heard = wanted.iter().map(|fd| !fd.revents().is_empty());
+        let mut is_heard = |source: Option<_>| source.is_some() && heard.next() == Some(true);
+        let [_, speaks, asks] = sources.map(&mut is_heard);
+        // First, because until it is heard a signal interrupts whoever asks.
+        if asks && let Some(renames) = &mut self.renames {
+            renames.hear();
+        }
         // Several ends are one signal, and all are looked for after it.
         while ends.read_signal()?.is_some() {}
         if speaks {

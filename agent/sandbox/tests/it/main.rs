@@ -34,6 +34,7 @@ mod parents;
 mod profile;
 mod refusals;
 mod refused_by_kernel;
+mod renamed;
 mod shown;
 mod spawner_death;
 mod support;

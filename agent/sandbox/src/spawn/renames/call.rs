@@ -1,0 +1,140 @@
+//! What a rename that waits is about.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
+
+use nix::libc;
+use rustix::fs::{Mode, OFlags, open};
+
+use crate::sys::watched::WatchedCall;
+
+/// renameat2's order to replace nothing.
+pub(super) const NO_REPLACE: u32 = libc::RENAME_NOREPLACE;
+/// As much as the kernel takes for a path, its end included.
+const PATH_BYTES: usize = 4096;
+/// Memory is there or not by pages, and none is smaller.
+const PAGE_BYTES: u64 = 4096;
+
+/// A rename in the words of whoever waits.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub from: Place,
+    pub to: Place,
+    pub flags: u32,
+}
+
+/// A directory by the number of a descriptor, and a path from there.
+#[derive(Debug)]
+pub(super) struct Place {
+    dir: i32,
+    path: CString,
+}
+
+/// The two ends of a rename, whoever asks.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub from: End,
+    pub to: End,
+    pub flags: u32,
+}
+
+/// A path, and what it starts at if it is relative.
+#[derive(Debug)]
+pub(super) struct End {
+    pub base: OwnedFd,
+    pub path: CString,
+}
+
+impl Asked {
+    /// None where the kernel is to answer: something is wrong with it, or two things
+    /// exchange their names.
+    pub(super) fn read(call: &WatchedCall) -> Option<Self> {
+        let ([from, to], flags) = forms(call)?;
+        if flags & !NO_REPLACE != 0 {
+            return None;
+        }
+        let memory = File::open(format!("/proc/{}/mem", call.thread)).ok()?;
+        let place = |(dir, address)| {
+            Some(Place {
+                dir,
+                path: text(&memory, address)?,
+            })
+        };
+        Some(Self {
+            from: place(from)?,
+            to: place(to)?,
+            flags,
+        })
+    }
+}
+
+/// A descriptor, and the address of a path.
+type Told = (i32, u64);
+
+/// Both paths, and the flags.
+fn forms(call: &WatchedCall) -> Option<([Told; 2], u32)> {
+    let [first, second, third, fourth, flags, _] = call.arguments;
+    #[cfg(target_arch = "x86_64")]
+    if call.number == libc::SYS_rename {
+        return Some(([(libc::AT_FDCWD, first), (libc::AT_FDCWD, second)], 0));
+    }
+    let flags = match call.number {
+        libc::SYS_renameat => 0,
+        libc::SYS_renameat2 => low(flags),
+        _ => return None,
+    };
+    let from = (low(first).cast_signed(), second);
+    let to = (low(third).cast_signed(), fourth);
+    Some(([from, to], flags))
+}
+
+/// What of an argument is an `int` to the kernel.
+fn low(argument: u64) -> u32 {
+    u32::try_from(argument & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+/// The text at an address of a process.
+fn text(memory: &File, address: u64) -> Option<CString> {
+    let mut found = Vec::new();
+    let mut at = address;
+    while found.len() < PATH_BYTES {
+        // Not over the end of a page: the next one may not be there, and need not.
+        let here = PAGE_BYTES.saturating_sub(at % PAGE_BYTES);
+        let mut part = vec![0_u8; usize::try_from(here).ok()?];
+        let read = memory.read_at(&mut part, at).ok()?;
+        part.truncate(read);
+        if let Some(end) = part.iter().position(|byte| *byte == 0) {
+            part.truncate(end);
+            found.extend(part);
+            return CString::new(found).ok();
+        }
+        if part.is_empty() {
+            return None;
+        }
+        found.extend(part);
+        at = at.checked_add(u64::try_from(read).ok()?)?;
+    }
+    None
+}
+
+impl Place {
+    /// Takes hold of what its path starts at, as this thread sees it. All that a command
+    /// starts has the same root.
+    pub(super) fn open(self, thread: u32) -> io::Result<End> {
+        let base = if self.path.as_bytes().starts_with(b"/") {
+            String::from("/")
+        } else if self.dir == libc::AT_FDCWD {
+            format!("/proc/{thread}/cwd")
+        } else {
+            format!("/proc/{thread}/fd/{}", self.dir)
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(End {
+            base: open(base, flags, Mode::empty())?,
+            path: self.path,
+        })
+    }
+}

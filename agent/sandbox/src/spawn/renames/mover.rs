@@ -1,0 +1,140 @@
+//! The process that gives one directory another name, with the rights of the command.
+//!
+//! It asks the kernel first: what the command made itself, and all of a view that is a
+//! copy, is renamed like anywhere, and what is wrong is told by the kernel. Only where an
+//! overlay says `EXDEV` is a directory made under the new name and what is in it moved
+//! there. The kernel copies what of that lay in the workspace, as for any change to it.
+
+mod tree;
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use nix::sys::signal::SigSet;
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, fstatfs, mkdirat, openat2, statat,
+    statx, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::call::{End, Ends};
+use crate::landlock::Fence;
+use crate::spawn::filter::watch::WORD;
+use crate::sys;
+use crate::sys::watched::rename_with_word;
+
+/// The kernel's mark of an overlay, from linux/magic.h.
+const OVERLAY: i64 = 0x794c_7630;
+
+/// A name in a directory.
+struct Named {
+    dir: OwnedFd,
+    name: CString,
+}
+
+/// Runs in the child of the fork and never comes back. Its status is the number of the
+/// error, 0 for none.
+pub(super) fn run(ends: &Ends, fence: Option<&Fence>) -> ! {
+    let errno = match confined(ends, fence).and_then(|()| moved(ends)) {
+        Ok(()) => 0,
+        Err(errno) => errno.raw_os_error(),
+    };
+    sys::exit_immediately(errno)
+}
+
+/// Nothing but the two ends, and the fence of the command. The filter, the limits and the
+/// lack of capabilities it was born with.
+fn confined(ends: &Ends, fence: Option<&Fence>) -> rustix::io::Result<()> {
+    // Whoever asks the command to end does not mean one half of a directory.
+    SigSet::all().thread_block().map_err(|_| Errno::XDEV)?;
+    let fence = fence.map(Fence::try_clone).transpose();
+    if let Some(fence) = fence.map_err(|_| Errno::XDEV)? {
+        fence.close().map_err(|_| Errno::XDEV)?;
+    }
+    sys::close_all_but(&[ends.from.base.as_fd(), ends.to.base.as_fd()]).map_err(|_| Errno::XDEV)
+}
+
+fn moved(ends: &Ends) -> rustix::io::Result<()> {
+    let (Some(from), Some(to)) = (named(&ends.from)?, named(&ends.to)?) else {
+        // Nothing that has a name of its own: the kernel knows what is wrong with it.
+        let dirs = [ends.from.base.as_fd(), ends.to.base.as_fd()];
+        return renamed(dirs, [&ends.from.path, &ends.to.path], ends.flags);
+    };
+    let dirs = [from.dir.as_fd(), to.dir.as_fd()];
+    match renamed(dirs, [&from.name, &to.name], ends.flags) {
+        Err(Errno::XDEV) => {}
+        answered => return answered,
+    }
+    let source = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_dir = FileType::from_raw_mode(source.st_mode) == FileType::Directory;
+    if !is_dir || !is_overlay(&from.dir)? || mount(&from.dir)? != mount(&to.dir)? {
+        return Err(Errno::XDEV);
+    }
+    let replaced = take_away(&to)?;
+    let placed = tree::place(dirs, [&from.name, &to.name]);
+    if placed.is_err()
+        && let Some(mode) = replaced
+    {
+        mkdirat(&to.dir, &to.name, mode).map_err(|_| Errno::IO)?;
+    }
+    placed
+}
+
+/// renameat2 as the kernel does it.
+fn renamed(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2], flags: u32) -> rustix::io::Result<()> {
+    rename_with_word(dirs, names, flags, WORD).map_err(|error| {
+        let errno = error.raw_os_error().unwrap_or_default();
+        Errno::from_raw_os_error(errno)
+    })
+}
+
+/// The directory in which this is a name, unless it is none.
+fn named(end: &End) -> rustix::io::Result<Option<Named>> {
+    let path = end.path.as_bytes();
+    let length = path.iter().rposition(|byte| *byte != b'/');
+    let path = path.get(..=length.unwrap_or_default()).unwrap_or_default();
+    let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => path.split_at(at.saturating_add(1)),
+        None => (&b"."[..], path),
+    };
+    if matches!(name, b"" | b"." | b"..") {
+        return Ok(None);
+    }
+    // Links of /proc lead to what is this process' own, and not the command's.
+    let dir = openat2(
+        &end.base,
+        parent,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_MAGICLINKS,
+    )
+    .map_err(|errno| match errno {
+        Errno::LOOP => Errno::XDEV,
+        other => other,
+    })?;
+    let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+    Ok(Some(Named { dir, name }))
+}
+
+fn is_overlay(dir: &OwnedFd) -> rustix::io::Result<bool> {
+    Ok(fstatfs(dir)?.f_type == OVERLAY)
+}
+
+/// Which mount this lies on. Two views are two mounts.
+fn mount(dir: &OwnedFd) -> rustix::io::Result<u64> {
+    Ok(statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?.stx_mnt_id)
+}
+
+/// Removes the empty directory that is to be replaced, and tells its mode, if there is one.
+fn take_away(to: &Named) -> rustix::io::Result<Option<Mode>> {
+    let found = match statat(&to.dir, &to.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+        return Err(Errno::NOTDIR);
+    }
+    unlinkat(&to.dir, &to.name, AtFlags::REMOVEDIR)?;
+    Ok(Some(Mode::from_raw_mode(found.st_mode)))
+}

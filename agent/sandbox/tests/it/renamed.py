@@ -1,0 +1,182 @@
+# Renames in a view and beside it, in a file system where the kernel does all of it.
+# Whatever differs is printed.
+import ctypes, errno, os, sys
+
+libc = ctypes.CDLL(None, use_errno=True)
+AT_FDCWD, NOREPLACE, EXCHANGE = -100, 1, 2
+
+
+def renameat2(a, b, flags, dirs=(AT_FDCWD, AT_FDCWD)):
+    if libc.renameat2(dirs[0], os.fsencode(a), dirs[1], os.fsencode(b), flags) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def by_descriptors():
+    deep = os.open('deep', os.O_RDONLY)
+    here = os.open('.', os.O_PATH)
+    os.rename('d', 'e', src_dir_fd=here, dst_dir_fd=deep)
+    os.close(deep)
+    os.close(here)
+
+
+def swapped():
+    os.rename('d', 't')
+    os.rename('full', 'd')
+    os.rename('t', 'full')
+
+
+def there_and_back():
+    os.rename('d', 'e')
+    os.rename('e', 'd')
+
+
+def name_taken_again():
+    os.rename('d', 'e')
+    os.mkdir('d')
+    open('d/new', 'w').write('new\n')
+
+
+def changed_before():
+    open('d/sub/made', 'w').write('made\n')
+    os.mkdir('d/sub/own')
+    open('d/sub/own/f', 'w').write('f\n')
+    for name in ('one', 'sub/one-too', 'sub/deeper/one-as-well'):
+        os.unlink('d/' + name)
+    os.rename('d/sub/deeper', 'd/sub/other')
+    os.rename('d', 'e')
+
+
+def while_open():
+    os.chdir('d/sub')
+    file = open('two', 'a')
+    os.chdir('../..')
+    os.rename('d', 'e')
+    file.write('more\n')
+    file.close()
+
+
+def closed_parent():
+    os.chmod('deep', 0o555)
+    try:
+        os.rename('d', 'deep/e')
+    finally:
+        os.chmod('deep', 0o755)
+
+
+def closed_itself():
+    os.chmod('d/sub', 0o555)
+    os.chmod('d', 0o300)
+    os.rename('d', 'e')
+    os.chmod('e', 0o700)
+
+
+def from_closed():
+    os.chmod('deep', 0o555)
+    try:
+        os.rename('deep/er', 'e')
+    finally:
+        os.chmod('deep', 0o755)
+
+
+CASES = [
+    lambda: os.rename('d', 'e'),
+    lambda: os.rename('d', 'deep/er/e'),
+    lambda: os.rename('deep/er', 'up'),
+    lambda: os.rename('d/', 'e/'),
+    lambda: os.rename('.//d', 'deep/../e'),
+    lambda: os.rename(os.path.abspath('d'), os.path.abspath('e')),
+    lambda: os.rename(os.path.abspath('d'), 'e'),
+    lambda: os.rename('to-deep/er', 'to-deep/e'),
+    lambda: os.rename('d', 'empty'),
+    lambda: os.rename('d', 'empty/'),
+    lambda: os.rename('d', 'd'),
+    lambda: os.rename('d', 'full'),
+    lambda: os.rename('d', 'file'),
+    lambda: os.rename('d', 'd/sub/e'),
+    lambda: os.rename('deep/er', 'deep'),
+    lambda: os.rename('d', 'none/e'),
+    lambda: os.rename('d', 'file/e'),
+    lambda: os.rename('d', 'to-nothing'),
+    lambda: os.rename('d', 'to-nothing/'),
+    lambda: os.rename('none', 'e'),
+    lambda: os.rename('d/.', 'e'),
+    lambda: os.rename('d', '.'),
+    lambda: os.rename('d', ''),
+    lambda: os.rename('', 'e'),
+    lambda: os.rename('d/sub/..', 'e'),
+    lambda: os.rename('to-deep', 'e'),
+    lambda: os.rename('to-deep/', 'e'),
+    lambda: os.rename('file', 'e'),
+    lambda: os.rename('file', 'd'),
+    lambda: os.rename('file', 'file/'),
+    lambda: os.rename('d', 'x' * 300),
+    lambda: os.rename('d', 'x/' * 3000),
+    lambda: renameat2('d', 'e', NOREPLACE),
+    lambda: renameat2('d', 'empty', NOREPLACE),
+    lambda: renameat2('file', 'e', NOREPLACE),
+    lambda: renameat2('file', 'd/sub/two', EXCHANGE),
+    lambda: renameat2('d', 'e', 64),
+    lambda: renameat2('d', 'e', 0, (9999, AT_FDCWD)),
+    by_descriptors,
+    swapped,
+    there_and_back,
+    name_taken_again,
+    changed_before,
+    while_open,
+    closed_parent,
+    closed_itself,
+    from_closed,
+]
+
+
+def seen(root):
+    found = []
+    for base, dirs, files in os.walk(root):
+        dirs.sort()
+        for name in sorted(dirs + files):
+            path = os.path.join(base, name)
+            at = os.lstat(path)
+            is_dir = os.path.isdir(path) and not os.path.islink(path)
+            link = os.readlink(path) if os.path.islink(path) else None
+            held = None
+            if os.path.isfile(path) and not link:
+                held = open(path, 'rb').read()
+            try:
+                marks = sorted((n, os.getxattr(path, n)) for n in os.listxattr(path, follow_symlinks=False)) if not link else []
+            except OSError:
+                marks = []
+            # What was not touched has its time of long ago.
+            time = at.st_mtime_ns if at.st_mtime < 1e9 else 'now'
+            links = 0 if is_dir else at.st_nlink
+            found.append((os.path.relpath(path, root), oct(at.st_mode), links, time, link, held, marks))
+    return found
+
+
+def came(case):
+    try:
+        case()
+        return 'done'
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+
+if len(sys.argv) == 1:
+    print(len(CASES))
+    sys.exit()
+view, beside = sys.argv[1:]
+for number, case in enumerate(CASES):
+    results = []
+    for root in (view, beside):
+        os.chdir(f'{root}/{number}')
+        result = came(case)
+        results.append((result, seen(f'{root}/{number}')))
+        os.chdir('/')
+    if results[0] != results[1]:
+        print(number, results[0][0], results[1][0])
+        for one, other in zip(results[0][1], results[1][1]):
+            if one != other:
+                print('   in the view', one)
+                print('   elsewhere  ', other)
+        a, b = ({e[0] for e in r[1]} for r in results)
+        print('   only in the view', a - b, 'only elsewhere', b - a)
