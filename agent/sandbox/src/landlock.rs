@@ -15,13 +15,14 @@
 //! This module must never widen anything: it only takes away.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
-    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
-    RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
+
+use crate::sys::watched;
 
 /// The newest version whose rights this table was reviewed for.
 const REVIEWED: ABI = ABI::V9;
@@ -141,16 +142,21 @@ impl Fence {
     /// The kernel has Landlock and refuses, for instance because too many
     /// fences stand inside each other.
     pub fn close(self) -> io::Result<Closed> {
-        let promised = self.version;
-        let status = self.rules.restrict_self().map_err(io::Error::other)?;
-        let version = version(&status);
-        // What was promised in the report must hold.
-        if version < promised {
-            return Err(io::Error::other(format!(
-                "version {version} in force, version {promised} was found before"
-            )));
-        }
-        Ok(Closed { version })
+        let rules: Option<OwnedFd> = self.rules.into();
+        let Some(rules) = rules else {
+            // What was promised in the report must hold.
+            return if self.version == 0 {
+                Ok(Closed { version: 0 })
+            } else {
+                Err(io::Error::other("no rules were made"))
+            };
+        };
+        rustix::thread::set_no_new_privs(true)?;
+        // The kernel takes all the rules or refuses.
+        watched::restrict_self_unheard(rules.as_fd())?;
+        Ok(Closed {
+            version: self.version,
+        })
     }
 }
 
@@ -162,18 +168,4 @@ fn allow(
     rules
         .add_rule(PathBeneath::new(place, access))
         .map_err(io::Error::other)
-}
-
-fn version(status: &RestrictionStatus) -> u8 {
-    match (&status.ruleset, &status.landlock) {
-        (
-            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
-            LandlockStatus::Available { effective_abi, .. },
-        ) => *effective_abi as u8,
-        (RulesetStatus::NotEnforced, _)
-        | (
-            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
-            LandlockStatus::NotEnabled | LandlockStatus::NotImplemented,
-        ) => 0,
-    }
 }

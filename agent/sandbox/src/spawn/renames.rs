@@ -8,7 +8,8 @@
 //! is, and that one renames, or moves what is in it ([`mover`]).
 //!
 //! It must never do for a command what the command could not do: what it hears may be
-//! another thing by now, so it decides nothing by it, and the mover has no more rights.
+//! another thing by now, so it decides nothing by it, and the mover has no more rights. What
+//! programs of the command keep themselves from it does for none of them.
 
 mod call;
 mod mover;
@@ -17,6 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::libc;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitStatus};
@@ -39,6 +41,9 @@ pub(super) struct Renames {
     fence: Option<Fence>,
     /// Who moves a directory, and for which call.
     movers: Vec<(Pid, u64)>,
+    /// Whether a program of the command's has closed itself in by Landlock. A mover lives
+    /// behind the command's own fence, and would do for that program what it gave up.
+    closed_in: bool,
     /// What is to be moved when one of them is done. It is not left unheard: a signal
     /// would interrupt it.
     waiting: VecDeque<(u64, Ends)>,
@@ -53,9 +58,10 @@ impl Renames {
     pub(super) fn watch(fence: Option<&Fence>) -> io::Result<Self> {
         let fence = fence.map(Fence::try_clone).transpose()?;
         Ok(Self {
-            listener: watched::watch_calls(&watch::renames())?,
+            listener: watched::watch_calls(&watch::program())?,
             fence,
             movers: Vec::new(),
+            closed_in: false,
             waiting: VecDeque::new(),
         })
     }
@@ -72,6 +78,7 @@ impl Renames {
             // Whoever waited has ended; or the next look tells.
             Ok(None) | Err(_) => return,
         };
+        self.closed_in |= call.number == libc::SYS_landlock_restrict_self;
         match self.directory(&call) {
             Some(ends) if self.waiting.len() < WAITING_MAX => {
                 self.waiting.push_back((call.id, ends));
@@ -113,10 +120,17 @@ impl Renames {
     /// What is asked for, if it is about a directory. Whatever cannot be found out the
     /// kernel will say.
     fn directory(&self, call: &WatchedCall) -> Option<Ends> {
+        if self.closed_in {
+            return None;
+        }
         let asked = Asked::read(call)?;
         let from = asked.from.open(call.thread).ok()?;
         let found = statat(&from.base, &from.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            return None;
+        }
+        // As for Landlock: the machine may keep one program from more than another.
+        if label(&format!("/proc/{}", call.thread)) != label("/proc/self") {
             return None;
         }
         let to = asked.to.open(call.thread).ok()?;
@@ -136,4 +150,9 @@ impl Renames {
             Forked::Child => mover::run(ends, self.fence.as_ref()),
         }
     }
+}
+
+/// What SELinux, AppArmor or another module of the kernel knows a process by, if there is one.
+fn label(process: &str) -> Option<Vec<u8>> {
+    std::fs::read(format!("{process}/attr/current")).ok()
 }

@@ -7,6 +7,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use nix::libc;
 use seccompiler::sock_filter;
 
+/// The word by which the sandbox's own calls pass unheard. It stands where the kernel does
+/// not look and a filter does, in the upper half of an argument that is an `int`. A command may
+/// say it too: all it gets is the kernel's answer.
+pub(crate) const WORD: u32 = 0x7265_6e61;
+
 /// A call that a watched process waits with, see [`watch_calls`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WatchedCall {
@@ -142,15 +147,13 @@ pub(crate) fn answer_call(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> 
     }
 }
 
-/// renameat2(2), with a word in the half of its last argument that the kernel does not
-/// look at and a filter does.
-pub(crate) fn rename_with_word(
+/// renameat2(2), unheard.
+pub(crate) fn rename_unheard(
     [from_dir, to_dir]: [BorrowedFd<'_>; 2],
     [from, to]: [&CStr; 2],
     flags: u32,
-    word: u32,
 ) -> io::Result<()> {
-    let flags = u64::from(word) << 32 | u64::from(flags);
+    let flags = with_word(flags);
     // JUSTIFICATION: the safe forms pass the flags alone.
     // SAFETY: the names are NUL-terminated, the kernel only reads them, and they outlive
     // the call, for which the descriptors are borrowed.
@@ -163,4 +166,25 @@ pub(crate) fn rename_with_word(
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// landlock_restrict_self(2) with these rules, unheard.
+pub(crate) fn restrict_self_unheard(rules: BorrowedFd<'_>) -> io::Result<()> {
+    // JUSTIFICATION: the crate that builds rules passes no word.
+    // SAFETY: the call takes a descriptor, which is borrowed for it, and an integer.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_restrict_self,
+            rules.as_raw_fd(),
+            with_word(0),
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn with_word(flags: u32) -> u64 {
+    u64::from(WORD) << 32 | u64::from(flags)
 }

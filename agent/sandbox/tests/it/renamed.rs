@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use hermitcrab_core::path::RelPath;
 use hermitcrab_core::rules::Withheld;
+use hermitcrab_sandbox::layers::memory_holds_layers;
 use hermitcrab_sandbox::spawn::{Ending, Finished, ViewMode};
 use support::arranged::{Run, UNSHARE, twice};
 use support::{Workspace, commit, text, tree};
@@ -180,6 +181,10 @@ for target in ['e', 'deep/er/e', 'empty']:
 
 #[test]
 fn what_finds_no_room_is_under_its_old_name() {
+    if !memory_holds_layers() {
+        println!("SKIPPED: this kernel's file systems in memory hold no layers");
+        return;
+    }
     let workspace = Workspace::new();
     workspace.file("d/small", "small\n");
     for name in ["d/sub/a", "d/sub/b", "d/sub/c"] {
@@ -201,7 +206,7 @@ for name in 'abc':
     let mut command = workspace.command(&script);
     command.limits.view_bytes_max = 1 << 20;
     let finished = support::run(&command).unwrap();
-    if !can_rename(&finished) || finished.confined.copied.is_some() {
+    if !can_rename(&finished) {
         return;
     }
     ended_well(&finished);
@@ -259,8 +264,8 @@ assert all(os.waitpid(child, 0)[1] == 0 for child in children)",
 /// sends no signals; before version 6 there is no such fence, and its end is an error.
 fn who_moves_a_directory_is_out_of_reach_or_its_end_is_told() {
     let workspace = Workspace::new();
-    for turn in 0..30 {
-        for file in 0..100 {
+    for turn in 0..8 {
+        for file in 0..60 {
             workspace.file(&format!("{turn}/d/s/{file}"), "held\n");
         }
     }
@@ -270,13 +275,13 @@ killer = os.fork()
 if killer == 0:
     # Numbers are given one after another.
     while True:
-        for number in range(os.getpid() + 1, os.getpid() + 100):
+        for number in range(os.getpid() + 1, os.getpid() + 30):
             try:
                 os.kill(number, signal.SIGKILL)
             except OSError:
                 pass
 came = {}
-for turn in range(30):
+for turn in range(8):
     try:
         os.rename(f'{turn}/d', f'{turn}/e')
         result = 'done'
@@ -285,7 +290,7 @@ for turn in range(30):
         result = errno.errorcode[error.errno]
     came[result] = came.get(result, 0) + 1
     held = [file for _, _, files in os.walk(str(turn)) for file in files]
-    assert sorted(held, key=int) == [str(n) for n in range(100)], held
+    assert sorted(held, key=int) == [str(n) for n in range(60)], held
 os.kill(killer, signal.SIGKILL)
 os.rename('0', 'still-answered')
 print(sorted(came))",
@@ -371,6 +376,50 @@ os.rename('/other/g', '/other/h')",
     ended_well(&finished);
 }
 
+/// A program that has Landlock keep it from making and removing directories is kept from it,
+/// and so is what it starts.
+#[test]
+fn who_closed_itself_in_has_nothing_moved_by_another() {
+    let workspace = Workspace::new();
+    for name in ["a/f", "b/f", "c/f"] {
+        workspace.file(name, "f\n");
+    }
+    let script = python(
+        "import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def came(a, b):
+    try:
+        os.rename(a, b)
+        return 'done'
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(came('a', 'a2'))
+REMOVE_DIR, MAKE_DIR = 1 << 4, 1 << 7
+rules = ctypes.c_uint64(REMOVE_DIR | MAKE_DIR)
+fence = libc.syscall(444, ctypes.byref(rules), 8, 0)
+if fence < 0:
+    print('no fence')
+    raise SystemExit
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.syscall(446, fence, 0) == 0
+print(came('b', 'b2'), came('b', 'a2/b'), flush=True)
+if os.fork() == 0:
+    print(came('c', 'c2'), flush=True)
+    os._exit(0)
+os.wait()
+os.rename('a2/f', 'a2/g')",
+    );
+    let finished = workspace.run(&script);
+    if !can_rename(&finished) {
+        return;
+    }
+    ended_well(&finished);
+    match text(&finished).as_str() {
+        "done\nno fence\n" => println!("SKIPPED: this kernel has no Landlock"),
+        told => assert_eq!(told, "done\nEACCES EACCES\nEACCES\n"),
+    }
+}
+
 /// Where whoever started the agent listens for calls already, no other may.
 #[test]
 fn where_nobody_can_be_asked_directories_keep_their_names_and_that_is_told() {
@@ -396,11 +445,11 @@ os.execv(sys.argv[1], sys.argv[1:])
     let script =
         "mkdir own && python3 -c \"import os; os.rename('own', 'new'); os.rename('d', 'e')\" 2>&1";
     let finished = workspace.run(script);
-    assert!(
-        text(&finished).contains("Invalid cross-device link"),
-        "{}",
-        text(&finished)
-    );
+    // In a copy nobody need be asked.
+    if finished.confined.copied.is_none() {
+        let told = text(&finished);
+        assert!(told.contains("Invalid cross-device link"), "{told}");
+    }
     assert!(finished.confined.is_complete());
     let told = finished
         .confined

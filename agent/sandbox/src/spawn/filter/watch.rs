@@ -1,4 +1,5 @@
-//! The program that has renames wait until they are answered, see [`super::super::renames`].
+//! The program that has renames wait until they are answered, see [`super::super::renames`],
+//! and the call by which a program closes itself in.
 //!
 //! It refuses nothing: what it does not name goes on to the filter of refusals, whose
 //! word counts more than this one's.
@@ -7,15 +8,16 @@ use nix::libc;
 use seccompiler::sock_filter;
 
 use super::emit::{
-    ARCHITECTURE, AT_ARCHITECTURE, AT_ARGUMENTS, AT_NUMBER, JUMP_EQUAL, LOAD, RETURN,
+    ARCHITECTURE, AT_ARCHITECTURE, AT_ARGUMENTS, AT_NUMBER, JUMP, JUMP_EQUAL, LOAD, RETURN,
 };
 
-/// The word by which the sandbox's own renames pass. A command may say it too: all it
-/// gets is the kernel's answer.
-pub(crate) const WORD: u32 = 0x7265_6e61;
+use crate::sys::watched::WORD;
 
-/// The half of renameat2's flags, its last argument, that the kernel does not look at.
-const AT_WORD: u32 = AT_ARGUMENTS + 4 * 8 + 4;
+/// Where an argument's upper half lies. Of these calls' last ones, the flags, the kernel
+/// does not look at it.
+const fn upper_half(argument: u32) -> u32 {
+    AT_ARGUMENTS + argument * 8 + 4
+}
 
 /// The calls that give something another name, by their forms.
 #[cfg(target_arch = "x86_64")]
@@ -25,16 +27,19 @@ const WITHOUT_FLAGS: &[i64] = &[libc::SYS_rename, libc::SYS_renameat];
 const WITHOUT_FLAGS: &[i64] = &[libc::SYS_renameat];
 
 /// The program.
-pub(crate) fn renames() -> Vec<sock_filter> {
+pub(crate) fn program() -> Vec<sock_filter> {
     let step = |code, k, jt, jf| sock_filter { code, jt, jf, k };
     let number = |call: i64| u32::try_from(call).unwrap_or(u32::MAX);
-    // The end, to which all jumps go: let pass, and ask.
+    // The end, to which all jumps go: ask, and let pass.
     let mut backwards = vec![
         step(RETURN, libc::SECCOMP_RET_USER_NOTIF, 0, 0),
         step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0),
         step(JUMP_EQUAL, WORD, 0, 1),
-        step(LOAD, AT_WORD, 0, 0),
-        step(JUMP_EQUAL, number(libc::SYS_renameat2), 0, 2),
+        step(LOAD, upper_half(1), 0, 0),
+        step(JUMP, 1, 0, 0),
+        step(LOAD, upper_half(4), 0, 0),
+        step(JUMP_EQUAL, number(libc::SYS_landlock_restrict_self), 2, 4),
+        step(JUMP_EQUAL, number(libc::SYS_renameat2), 1, 0),
     ];
     for call in WITHOUT_FLAGS {
         let to_the_end = u8::try_from(backwards.len())
@@ -57,52 +62,61 @@ mod tests {
     use super::super::machine::{Call, run};
     use super::*;
 
-    fn verdict(architecture: u32, number: i64, flags: u64) -> u32 {
-        run(
-            &renames(),
-            &Call {
-                number: u32::try_from(number).unwrap(),
-                architecture,
-                arguments: [0, 0, 0, 0, flags, 0],
-            },
-        )
-        .0
+    fn verdict(architecture: u32, number: i64, arguments: [u64; 6]) -> u32 {
+        let call = Call {
+            number: u32::try_from(number).unwrap(),
+            architecture,
+            arguments,
+        };
+        run(&program(), &call).0
+    }
+
+    /// A call with these flags, all other arguments full.
+    fn with(at: usize, flags: u64) -> [u64; 6] {
+        let mut arguments = [u64::MAX; 6];
+        arguments[at] = flags;
+        arguments
     }
 
     #[test]
     fn renames_are_asked_about_but_those_of_the_sandbox_itself() {
         let own = u64::from(WORD) << 32;
-        for flags in [0, 1, 2, u64::from(u32::MAX), u64::from(WORD)] {
-            let asked = verdict(ARCHITECTURE, libc::SYS_renameat2, flags);
-            assert_eq!(asked, libc::SECCOMP_RET_USER_NOTIF, "{flags:#x}");
-            let passed = verdict(ARCHITECTURE, libc::SYS_renameat2, own | flags & 0xffff_ffff);
-            assert_eq!(passed, libc::SECCOMP_RET_ALLOW, "{flags:#x}");
-            // Of the other forms that argument is no argument.
-            for call in WITHOUT_FLAGS {
-                let asked = verdict(ARCHITECTURE, *call, own);
-                assert_eq!(asked, libc::SECCOMP_RET_USER_NOTIF, "{call}");
+        for (number, at) in [
+            (libc::SYS_renameat2, 4),
+            (libc::SYS_landlock_restrict_self, 1),
+        ] {
+            for flags in [0, 1, 2, u64::from(u32::MAX), u64::from(WORD)] {
+                let asked = verdict(ARCHITECTURE, number, with(at, flags));
+                assert_eq!(asked, libc::SECCOMP_RET_USER_NOTIF, "{flags:#x}");
+                let passed = verdict(ARCHITECTURE, number, with(at, own | flags));
+                assert_eq!(passed, libc::SECCOMP_RET_ALLOW, "{flags:#x}");
             }
+            // In another argument it is no word.
+            let mut elsewhere = [own; 6];
+            elsewhere[at] = 0;
+            let asked = verdict(ARCHITECTURE, number, elsewhere);
+            assert_eq!(asked, libc::SECCOMP_RET_USER_NOTIF);
+        }
+        for call in WITHOUT_FLAGS {
+            let asked = verdict(ARCHITECTURE, *call, [own; 6]);
+            assert_eq!(asked, libc::SECCOMP_RET_USER_NOTIF, "{call}");
         }
     }
 
     #[test]
     fn nothing_else_is_asked_about_and_nothing_refused() {
-        let named = [libc::SYS_renameat2]
+        let named = [libc::SYS_renameat2, libc::SYS_landlock_restrict_self];
+        let named: Vec<_> = named
             .into_iter()
-            .chain(WITHOUT_FLAGS.iter().copied());
-        let named: Vec<_> = named.collect();
+            .chain(WITHOUT_FLAGS.iter().copied())
+            .collect();
         for number in (0..600).filter(|number| !named.contains(number)) {
-            assert_eq!(
-                verdict(ARCHITECTURE, number, 0),
-                libc::SECCOMP_RET_ALLOW,
-                "{number}"
-            );
+            let passed = verdict(ARCHITECTURE, number, [0; 6]);
+            assert_eq!(passed, libc::SECCOMP_RET_ALLOW, "{number}");
         }
         for number in named {
-            assert_eq!(
-                verdict(ARCHITECTURE ^ 1, number, 0),
-                libc::SECCOMP_RET_ALLOW
-            );
+            let passed = verdict(ARCHITECTURE ^ 1, number, [0; 6]);
+            assert_eq!(passed, libc::SECCOMP_RET_ALLOW);
         }
     }
 }

@@ -19,9 +19,8 @@ use rustix::io::Errno;
 
 use super::call::{End, Ends};
 use crate::landlock::Fence;
-use crate::spawn::filter::watch::WORD;
 use crate::sys;
-use crate::sys::watched::rename_with_word;
+use crate::sys::watched::rename_unheard;
 
 /// The kernel's mark of an overlay, from linux/magic.h.
 const OVERLAY: i64 = 0x794c_7630;
@@ -82,7 +81,7 @@ fn moved(ends: &Ends) -> rustix::io::Result<()> {
 
 /// renameat2 as the kernel does it.
 fn renamed(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2], flags: u32) -> rustix::io::Result<()> {
-    rename_with_word(dirs, names, flags, WORD).map_err(|error| {
+    rename_unheard(dirs, names, flags).map_err(|error| {
         let errno = error.raw_os_error().unwrap_or_default();
         Errno::from_raw_os_error(errno)
     })
