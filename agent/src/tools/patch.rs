@@ -131,9 +131,11 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
             continue;
         }
         let mut place = hands.resolve(path)?;
-        if !by_name.contains(path.as_str()) {
-            place = hands.target(place)?;
-        }
+        place = if by_name.contains(path.as_str()) {
+            hands.target_by_name(place)?
+        } else {
+            hands.target(place)?
+        };
         let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
         let warning = hands
             .staleness(&place.absolute, stamp)

@@ -245,7 +245,7 @@ fn a_change_through_a_link_is_held_to_what_covers_the_place_it_leads_to() {
         ("innocent.txt", true),
         ("harmless/id_rsa", true),
         ("out.txt", false),
-        ("dangling", false),
+        ("dangling", true),
         ("loop", false),
     ] {
         let mut bench = with_links();
@@ -272,6 +272,63 @@ fn a_change_through_a_link_is_held_to_what_covers_the_place_it_leads_to() {
             std::fs::read_to_string(bench.workspace.parent().unwrap().join("outside.txt"));
         assert_eq!(outside.unwrap(), "needle\n", "{path}");
     }
+}
+
+#[test]
+fn what_a_link_leads_to_that_is_not_there_yet_is_made_there_and_nowhere_else() {
+    let patch = |text: &str| json!({"mode": "patch", "patch": text});
+    let mut bench = with_links();
+    bench.grant("fs.*", ".");
+    let link = |target: &str, name: &str| symlink(target, bench.workspace.join(name)).unwrap();
+    link("none/deep/x.txt", "far");
+    link("added.txt", "to-add");
+    link("to-add", "to-it-by-two");
+    link("../notes/z.txt", "notes/back");
+    let outside = bench.workspace.parent().unwrap().join("made.txt");
+    link("../made.txt", "to-outside");
+    link(outside.to_str().unwrap(), "to-outside-in-full");
+    link("none-here/../notes/y.txt", "over-what-is-not-there");
+    link(".env.new", "innocent.new");
+    for (path, made) in [
+        ("dangling", "nothing"),
+        ("far", "none/deep/x.txt"),
+        ("notes/back", "notes/z.txt"),
+    ] {
+        let report = bench.call("write_file", json!({"path": path, "content": "new\n"}));
+        assert_eq!(report.fate, Fate::Ran, "{path}: {}", report.text);
+        assert_eq!(bench.text(made).as_deref(), Some("new\n"), "{path}");
+        let told: serde_json::Value = serde_json::from_str(&report.text).unwrap();
+        let told = told["resolved_path"].as_str().unwrap();
+        assert_eq!(told, bench.workspace.join(made).to_str().unwrap());
+        assert!(bench.workspace.join(path).is_symlink(), "{path}");
+    }
+    let add = patch("*** Begin Patch\n*** Add File: to-it-by-two\n+new\n*** End Patch");
+    let report = bench.call("patch", add);
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("added.txt").as_deref(), Some("new"));
+    // What leads out, or over what is not there, makes nothing; what is sensitive is asked about.
+    for (path, is_asked) in [
+        ("to-outside", false),
+        ("to-outside-in-full", false),
+        ("over-what-is-not-there", false),
+        ("innocent.new", true),
+    ] {
+        let report = bench.call("write_file", json!({"path": path, "content": "x\n"}));
+        let asked = matches!(report.fate, Fate::AskedRefused(_));
+        assert_eq!(asked, is_asked, "{path}: {}", report.text);
+        assert!(asked || matches!(report.fate, Fate::Refused(_)), "{path}");
+    }
+    assert!(!outside.exists());
+    assert_eq!(bench.text("notes/y.txt"), None);
+    assert_eq!(bench.text(".env.new"), None);
+    // A move goes into the directory that a link on the way leads to.
+    let report = bench.call(
+        "patch",
+        patch("*** Begin Patch\n*** Move File: added.txt -> to-dir/moved.txt\n*** End Patch"),
+    );
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("notes/moved.txt").as_deref(), Some("new"));
+    assert_eq!(bench.text("added.txt"), None);
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn a_patch_whose_last_part_turns_out_impossible_takes_back_the_first() {
     let mut bench = filled();
     let agent = granted(&mut bench);
     // A name that looks free to whoever looks for a file.
-    std::os::unix::fs::symlink("nowhere", bench.workspace.join("z.txt")).unwrap();
+    std::os::unix::fs::symlink("../nowhere", bench.workspace.join("z.txt")).unwrap();
     let patch =
         "*** Update File: a.txt\n-one\n+uno\n*** Delete File: b.txt\n*** Add File: z.txt\n+z\n";
     let report = bench

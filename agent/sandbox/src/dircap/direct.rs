@@ -14,7 +14,9 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
 use super::open::{Links, open_beneath, open_file, read_file};
-use super::{DirCap, Entry, FsError, Names, Stat, list_opened, look_verb, spelled};
+use super::{
+    DirCap, Entry, FsError, Names, Stat, list_opened, look_verb, spelled, spelled::Missing,
+};
 
 impl DirCap {
     /// A file's content, no link on the way; `fs.read`.
@@ -82,6 +84,20 @@ impl DirCap {
         self.look("name", path, led_to)
     }
 
+    /// Where a name leads, as far as anything is there, once every link on the way is
+    /// followed: what a link names that is not there yet is named as well; `fs.list` or
+    /// `fs.read` on the name as written. It is a name and nothing else: nothing is opened.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `outside-root` if that is not below this directory.
+    pub fn would_lead_to(&self, permit: Permit<'_>, path: &RelPath) -> Result<RelPath, FsError> {
+        let verb = look_verb(&permit);
+        self.spend(permit, verb, path)?;
+        self.look("name", path, |dir, path| {
+            spelled::followed(dir, &kernel_name(&dir, path)?, path, Missing::IsToBeMade)
+        })
+    }
+
     /// Facts about what a name leads to, and where that is: [`DirCap::stat`] and
     /// [`DirCap::leads_to`] of one and the same thing, each with its permit.
     ///
@@ -120,7 +136,7 @@ impl DirCap {
 pub(super) fn open_led_to(dir: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
     match open_beneath(dir, path, OFlags::PATH, Links::Follow) {
         Err(FsError::Denied(denial)) if denial.code() == DenialCode::OutsideRoot => {
-            let real = spelled::followed(dir, &kernel_name(&dir, path)?, path)?;
+            let real = spelled::followed(dir, &kernel_name(&dir, path)?, path, Missing::IsAnError)?;
             open_beneath(dir, &real, OFlags::PATH, Links::Refuse)
         }
         opened => opened,

@@ -5,6 +5,7 @@
 //! nothing else: it is not opened here, and whoever opens it lets no link be on the way.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::outcome::DenialCode;
@@ -17,11 +18,21 @@ use super::open::open_parent;
 /// Links on one way, as the kernel counts them.
 const LINKS_MAX: usize = 40;
 
+/// What becomes of a way on which something is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// It leads nowhere.
+    IsAnError,
+    /// The rest of it are names of what is to be made.
+    IsToBeMade,
+}
+
 /// The place `path` leads to, below `root`, which is what the kernel calls the directory.
 pub(super) fn followed(
     dir: BorrowedFd<'_>,
     root: &[u8],
     path: &RelPath,
+    missing: Missing,
 ) -> Result<RelPath, FsError> {
     let outside = || FsError::denied(DenialCode::OutsideRoot, path);
     let root = parts(root);
@@ -43,7 +54,20 @@ pub(super) fn followed(
             return Err(outside());
         }
         let here = below(&root, &at, path)?.ok_or_else(outside)?;
-        let Some(target) = link_at(dir, &here)? else {
+        let target = match link_at(dir, &here) {
+            Err(FsError::Io { source, .. })
+                if missing == Missing::IsToBeMade && source.kind() == ErrorKind::NotFound =>
+            {
+                // Nothing below it can be a link, and nothing is above what is not there.
+                if way.iter().any(|part| part == b"..") {
+                    return Err(outside());
+                }
+                at.extend(way);
+                break;
+            }
+            target => target?,
+        };
+        let Some(target) = target else {
             continue;
         };
         links += 1;

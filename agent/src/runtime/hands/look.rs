@@ -189,6 +189,34 @@ impl Hands<'_> {
         self.named(place, &below)
     }
 
+    /// The place a name that is not there leads to: what a link names to which there is
+    /// nothing yet, or else the name itself.
+    fn to_be_made(&mut self, place: Place) -> Result<Place, Stop> {
+        if !self.freely(Verb::FsRead, &place) {
+            return Ok(place);
+        }
+        let verb = self.look_verb(&place);
+        let led = self.one(verb, &place, Digest::NONE, |dir, permit| {
+            dir.would_lead_to(permit, &place.below)
+        });
+        match led {
+            Ok(below) => Ok(self.named(&place, &below).unwrap_or(place)),
+            Err(Stop::Broken(why)) => Err(Stop::Broken(why)),
+            Err(_) => Ok(place),
+        }
+    }
+
+    /// The place of a name itself, be it a link or not: only the directory it lies in is
+    /// where its name leads.
+    pub fn target_by_name(&mut self, place: Place) -> Result<Place, Stop> {
+        let (Some(name), Some(above)) = (place.below.file_name(), self.above(&place)) else {
+            return Ok(place);
+        };
+        let name = name.to_vec();
+        let above = self.target(above)?;
+        Ok(self.child(&above, &name).unwrap_or(place))
+    }
+
     /// The place a change under this name falls on: where it leads, or for what is not there
     /// yet, the name in the directory it would be made in. That place is what is asked for,
     /// shown and changed, with no link on the way. A name that may not be looked at freely,
@@ -215,7 +243,10 @@ impl Hands<'_> {
                 Ok(real) => {
                     let mut names = missing.iter().rev();
                     let found = names.try_fold(real, |above, name| self.child(&above, name));
-                    return Ok(found.unwrap_or(place));
+                    return match found {
+                        Some(found) if !missing.is_empty() => self.to_be_made(found),
+                        found => Ok(found.unwrap_or(place)),
+                    };
                 }
                 Err(Stop::Missing) => {}
                 Err(Stop::Broken(why)) => return Err(Stop::Broken(why)),

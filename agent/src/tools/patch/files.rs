@@ -123,7 +123,7 @@ impl<'h, 'r> Files<'h, 'r> {
     fn place(&mut self, path: &str) -> Result<Place, Stop> {
         let place = self.hands.resolve(path)?;
         if self.by_name.contains(path) {
-            return Ok(place);
+            return self.hands.target_by_name(place);
         }
         self.hands.target(place)
     }
