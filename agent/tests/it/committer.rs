@@ -51,6 +51,32 @@ fn a_commit_bears_the_name_of_the_person_and_nothing_else_of_their_settings_is_s
     assert!(bench.user.shown.borrow().is_empty());
 }
 
+/// What a command made lies in the workspace as other files than the command had: only how
+/// long they are and when they were changed is the same.
+#[test]
+fn what_one_command_committed_is_unchanged_to_the_next() {
+    let mut bench = at_home(SETTINGS);
+    output(
+        &mut bench,
+        "seq 20 > a && mkdir d && echo x > d/b && git add -A && git commit -qm first",
+    );
+    let looked = "git diff-index --quiet HEAD -- && git diff-files --quiet && echo clean";
+    assert_eq!(output(&mut bench, looked), "clean");
+    let applied = "sed -i s/7/seven/ a && git diff > d/x.diff; git checkout -q a; git apply --index d/x.diff; echo $?";
+    assert_eq!(output(&mut bench, applied), "0");
+    // A change of the same length within the same second is one.
+    output(&mut bench, "git commit -qam second -- a; echo y > d/b");
+    assert_eq!(output(&mut bench, "git diff-files --name-only d/b"), "d/b");
+    // Whoever tells git something by variables tells it all.
+    let own = "export GIT_CONFIG_COUNT=0; git config core.checkStat || echo none";
+    assert_eq!(output(&mut bench, own), "none");
+    assert_eq!(
+        output(&mut bench, "git config core.checkStat || echo none"),
+        "none"
+    );
+    assert!(bench.user.shown.borrow().is_empty());
+}
+
 #[test]
 fn who_has_told_git_nothing_commits_nothing() {
     let mut bench = at_home("");

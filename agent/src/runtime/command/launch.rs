@@ -80,6 +80,23 @@ fn told_of_hermes(home: &Path) -> [(&'static [u8], Vec<u8>); 3] {
     ]
 }
 
+/// What git goes by to know whether a file is still as its index has it: how long it is and
+/// when it was changed. What a command made is put in place after it, as other files than
+/// the command had; git's other marks of a file are those of the copy, and by them each
+/// would count as changed (`git diff-index`, `git apply --index`).
+const GIT_GOES_BY: [(&[u8], &[u8]); 3] = [
+    (b"GIT_CONFIG_COUNT", b"1"),
+    (b"GIT_CONFIG_KEY_0", b"core.checkStat"),
+    (b"GIT_CONFIG_VALUE_0", b"minimal"),
+];
+
+/// The same, unless git is told something by variables already.
+fn told_to_git(env: &mut Vec<(Vec<u8>, Vec<u8>)>) {
+    if !env.iter().any(|(name, _)| name.starts_with(b"GIT_CONFIG_")) {
+        env.extend(GIT_GOES_BY.map(|(name, value)| (name.to_vec(), value.to_vec())));
+    }
+}
+
 /// Where programs are looked for that somebody named and agreed to, or gave a key: not in
 /// what is worked on. What lies there under their names may be anybody's.
 fn elsewhere(env: &[(String, String)], workspace: &Path) -> Option<(Vec<u8>, Vec<u8>)> {
@@ -135,6 +152,7 @@ impl Hands<'_> {
                 env.push((name.to_vec(), value));
             }
         }
+        told_to_git(&mut env);
         let sandbox = self.runtime.sandbox.clone();
         // What one of an agent's commands listens at its others reach.
         let loopback = u64::from(self.by.get()).saturating_add(1);
