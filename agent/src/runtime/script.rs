@@ -97,7 +97,7 @@ impl Hands<'_> {
                 text("-c"),
                 text(
                     "builtin cd -- \"$1\" 2>/dev/null || builtin cd -- \"$3\" 2>/dev/null; \
-                     exec 3<&0 </dev/null python3 \"$2/script.py\"",
+                     exec 3<&0 </dev/null /usr/bin/env -u OLDPWD -u PWD -u PYTHONHASHSEED -u SHLVL -u TZ python3 \"$2/script.py\"",
                 ),
                 text("bash"),
                 self.cwd().to_string_lossy().into_owned().into_bytes(),

@@ -190,6 +190,23 @@ fn directory_and_variables_last_from_command_to_command() {
 }
 
 #[test]
+fn a_script_finds_no_marks_of_a_shell_around_it() {
+    let mut bench = Bench::beginning_with(|config| {
+        for (name, value) in [("TZ", "Asia/Tokyo"), ("PYTHONHASHSEED", "0")] {
+            config.env.push((name.to_owned(), value.to_owned()));
+        }
+    });
+    bench.call(
+        "terminal",
+        json!({"command": "mkdir -p /tmp/x; cd /tmp; cd /"}),
+    );
+    let code = "import os\nprint([n for n in ('OLDPWD', 'PWD', 'PYTHONHASHSEED', 'SHLVL', 'TZ') if n in os.environ], 'PATH' in os.environ)";
+    let report = bench.call("execute_code", json!({ "code": code }));
+    let told: serde_json::Value = serde_json::from_str(&report.text).unwrap();
+    assert_eq!(told["output"], "[] True\n", "{}", report.text);
+}
+
+#[test]
 fn whoever_removes_the_directory_they_are_in_goes_on_in_the_next_one_above() {
     let mut bench = Bench::with_files();
     let run = |bench: &mut Bench, command: &str| {
