@@ -139,12 +139,13 @@ class Conversation:
                 model="scripted",
                 quiet_mode=True,
                 skip_context_files=True,
-                skip_memory=True,
                 platform=front.platform,
                 enabled_toolsets=self.session.toolsets(),
                 session_id=self.session.key,
             )
             agent.session_cwd = self.session.cwd
+            # No second conversation about what is to be noted: nobody scripts its answers.
+            agent._memory_nudge_interval = 0
             self.converse(agent)
             ending = self.OVER
         except BaseException as error:  # noqa: BLE001 - whatever Hermes raises is the observation
