@@ -21,10 +21,11 @@ pub(super) const ENTRIES: &[(&str, Entry)] = &[
     ("/home/u", Dir(0o755)),
     ("/home/u/.bashrc", File("# canary\n", 0o644)),
     ("/home/u/.profile", File("# canary\n", 0o644)),
+    // By length and time alone: what a world has copied has other numbers than the index.
     (
         "/home/u/.gitconfig",
         File(
-            "[user]\n\tname = u\n\temail = u@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n[core]\n\tpager = cat\n",
+            "[user]\n\tname = u\n\temail = u@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n[core]\n\tpager = cat\n\tcheckStat = minimal\n",
             0o644,
         ),
     ),
