@@ -173,6 +173,10 @@ impl UserPort for DeskUser {
         self.user.about(call);
     }
 
+    fn about_earlier(&mut self, command: Option<&str>) {
+        self.user.about_earlier(command);
+    }
+
     fn not_taken(&mut self, question: QuestionId) {
         let mut desk = self.desk.borrow_mut();
         desk.wishes.retain(|(asked, _)| *asked != question);

@@ -152,6 +152,10 @@ pub trait UserPort {
     /// Of several calls under way, the questions that follow belong to this one.
     fn about(&mut self, _call: usize) {}
 
+    /// The questions that follow are about what this command changed, which an earlier
+    /// call left running, and not about the call under way; with `None`, about that again.
+    fn about_earlier(&mut self, _command: Option<&str>) {}
+
     /// The same, and says whether the answer is to be repeated.
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         (self.ask(prompt), Keep::Nothing)

@@ -9,8 +9,8 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc, sync::Arc, time::Duratio
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationAction, ElicitationContentValue, ElicitationFormMode,
     ElicitationSchema, ElicitationSessionScope, PermissionOption, PermissionOptionKind,
-    RequestPermissionOutcome, RequestPermissionRequest, StringPropertySchema, ToolCallLocation,
-    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    RequestPermissionOutcome, RequestPermissionRequest, SessionUpdate, StringPropertySchema,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use hermitcrab_core::{
     action::Action,
@@ -152,22 +152,31 @@ pub struct AcpUser {
 
 impl AcpUser {
     fn put(&self, prompt: &Prompt<'_>) -> Reply {
-        let (id, fields, is_dry) = {
+        let (id, fields, is_dry, is_apart) = {
             let mut scene = self.scene.borrow_mut();
             // Of calls made together the later ones find the turn at its end.
             if scene.stop {
                 return Reply::Cancelled;
             }
-            let id = scene.asking(&self.link);
-            let call = scene.call();
-            let title = call.map_or("A question", |call| call.title.as_str());
+            let apart = scene.asking_of_earlier(&self.link);
+            let is_apart = apart.is_some();
+            let (id, title, kind) = match apart {
+                Some((id, title)) => (id, title, ToolKind::Execute),
+                None => {
+                    let id = scene.asking(&self.link);
+                    match scene.call() {
+                        Some(call) => (id, call.title.clone(), call.kind),
+                        None => (id, "A question".to_owned(), ToolKind::Other),
+                    }
+                }
+            };
             let kind = if prompt.files.is_empty() && prompt.besides.is_empty() {
-                call.map_or(ToolKind::Other, |call| call.kind)
+                kind
             } else {
                 ToolKind::Edit
             };
             let mut fields = ToolCallUpdateFields::new()
-                .title(title.to_owned())
+                .title(title)
                 .kind(kind)
                 .status(ToolCallStatus::Pending)
                 .content(updates::question(prompt));
@@ -179,14 +188,29 @@ impl AcpUser {
                         .collect::<Vec<ToolCallLocation>>(),
                 );
             }
-            (id, fields, scene.is_dry)
+            (id, fields, scene.is_dry, is_apart)
         };
-        let call = ToolCallUpdate::new(id, fields).meta(bound_to(prompt));
-        if is_dry {
-            self.link
-                .tell(agent_client_protocol::v1::schema::SessionUpdate::ToolCallUpdate(call));
-            return Reply::No;
+        let call = ToolCallUpdate::new(id.clone(), fields).meta(bound_to(prompt));
+        let reply = if is_dry {
+            self.link.tell(SessionUpdate::ToolCallUpdate(call));
+            Reply::No
+        } else {
+            self.permission(call, prompt)
+        };
+        if is_apart {
+            let status = if matches!(reply, Reply::Yes(_)) {
+                ToolCallStatus::Completed
+            } else {
+                ToolCallStatus::Failed
+            };
+            let fields = ToolCallUpdateFields::new().status(status);
+            let update = ToolCallUpdate::new(id, fields);
+            self.link.tell(SessionUpdate::ToolCallUpdate(update));
         }
+        reply
+    }
+
+    fn permission(&self, call: ToolCallUpdate, prompt: &Prompt<'_>) -> Reply {
         let options = Choosable::offered(prompt.question.widest())
             .into_iter()
             .map(|choosable| choosable.option(prompt.question))
@@ -214,6 +238,10 @@ impl UserPort for AcpUser {
 
     fn about(&mut self, call: usize) {
         self.scene.borrow_mut().about(call);
+    }
+
+    fn about_earlier(&mut self, command: Option<&str>) {
+        self.scene.borrow_mut().about_earlier(command);
     }
 
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {

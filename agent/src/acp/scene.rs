@@ -36,6 +36,8 @@ pub struct Scene {
     asking: usize,
     calls_made: u64,
     asked_alone: Option<String>,
+    /// Questions are about this command, which an earlier call left running.
+    earlier: Option<String>,
     /// The user rejected and wants the turn to end.
     pub stop: bool,
     /// Nothing is to be changed: what would be asked is shown and refused.
@@ -51,6 +53,23 @@ impl Scene {
     /// Questions belong to this one of several calls from here on.
     pub fn about(&mut self, call: usize) {
         self.asking = call;
+    }
+
+    /// Questions are about this command of an earlier call; with `None`, about what is
+    /// being made.
+    pub fn about_earlier(&mut self, command: Option<&str>) {
+        self.earlier = command.map(updates::in_the_background);
+    }
+
+    /// Where questions are about a command of an earlier call: a card of their own, so
+    /// that nothing of it stands under the name of the call that is being made.
+    pub fn asking_of_earlier(&mut self, link: &Link) -> Option<(String, String)> {
+        let title = self.earlier.clone()?;
+        let id = self.next_id();
+        link.tell(SessionUpdate::ToolCall(
+            ToolCall::new(id.clone(), title.clone()).status(ToolCallStatus::Pending),
+        ));
+        Some((id, title))
     }
 
     /// Nothing is being made.

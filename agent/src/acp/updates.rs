@@ -67,6 +67,13 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
     }
 }
 
+/// What a command is called that an earlier call left running.
+#[must_use]
+pub fn in_the_background(command: &str) -> String {
+    let title = title::title("terminal", &json!({ "command": command }));
+    visible(&format!("In the background: {title}"))
+}
+
 /// A text as content.
 #[must_use]
 pub fn text(text: &str) -> ToolCallContent {

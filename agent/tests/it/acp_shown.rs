@@ -81,3 +81,48 @@ fn of_more_than_is_shown_the_longest_files_are_told_by_their_size_and_none_is_hi
         "{shown}"
     );
 }
+
+#[test]
+fn what_a_background_command_did_is_not_asked_about_under_another_calls_name() {
+    let command = "echo made > made.txt";
+    for (answer, status) in [("allow-once", "completed"), ("reject-once", "failed")] {
+        let (mut editor, session) = Editor::ready();
+        let start = json!([[["terminal", {"command": command, "background": true}]]]);
+        editor.prompt(&session, &start, &[]);
+        let job = editor.ended()["rawOutput"]["session_id"].clone();
+        let wait = json!([[["process", {"action": "wait", "session_id": job}]]]);
+        let turn = editor.begin(&session, &wait);
+        let question = editor.question();
+        let asked = &question["params"]["toolCall"];
+        let of = |editor: &Editor, kind: &str, id: &Value| {
+            let mut all = editor.updates(kind);
+            all.retain(|update| update["toolCallId"] == *id);
+            all
+        };
+        // It has a card of its own, which says whose changes these are.
+        assert_eq!(asked["title"], format!("In the background: {command}"));
+        let card = of(&editor, "tool_call", &asked["toolCallId"]);
+        assert_eq!(card.len(), 1, "{question}");
+        assert_eq!(card[0]["title"], asked["title"]);
+        assert_eq!(asked["content"][0]["newText"], json!("made\n"));
+        let begun = editor.updates("tool_call");
+        let waits = begun.iter().find(|call| call["title"] == "Process: wait");
+        let waits = &waits.unwrap()["toolCallId"];
+        assert_ne!(*waits, asked["toolCallId"]);
+        editor.answer(&question, &json!(answer));
+        editor.result(turn, &[]);
+        assert_eq!(editor.text("made.txt").is_some(), answer == "allow-once");
+        let ended = of(&editor, "tool_call_update", &asked["toolCallId"]);
+        assert_eq!(ended.last().unwrap()["status"], status, "{ended:?}");
+        // The call that was being made ends by itself, and is called what it was.
+        let ended = of(&editor, "tool_call_update", waits);
+        assert_eq!(ended.last().unwrap()["status"], status, "{ended:?}");
+        assert!(ended.iter().all(|update| update.get("title").is_none()));
+        // And what it asks about itself later is asked about as its own.
+        let write = json!([[["write_file", {"path": "b.txt", "content": "b"}]]]);
+        editor.prompt(&session, &write, &["reject-once".into()]);
+        let questions = editor.questions();
+        let last = &questions.last().unwrap()["toolCall"];
+        assert_eq!(last["title"], "Write b.txt");
+    }
+}

@@ -184,7 +184,10 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
+        // It is asked about during whatever call comes next, by whomever.
+        self.runtime.user.about_earlier(Some(&ran.command));
         let settled = self.settle_apart(call, &ran.command, &ran.seen, finished);
+        self.runtime.user.about_earlier(None);
         let outcome = match &settled {
             Ok((None, Some(left_out))) if left_out.is_all() => Outcome::Discarded(left_out.code()),
             Ok((None, _)) if killed => Outcome::Stopped,
