@@ -39,20 +39,21 @@ pub fn read(text: &[u8]) -> Result<PlanDraft, Vec<PlanError>> {
             ErrorKind::NotJson
         })
     })?;
-    let Value::Object(plan) = value else {
+    let Value::Object(mut plan) = value else {
         return Err(whole(ErrorKind::NotAPlan));
     };
     let mut reader = Reader::default();
-    reader.known(&plan, &["version", "summary", "steps"]);
+    reader.known(&plan, &[], &["version", "summary", "steps"]);
     if plan.get("version").and_then(Value::as_u64) != Some(VERSION) {
         reader.error(ErrorKind::Version);
     }
-    let summary = match plan.get("summary") {
+    // What is read is taken out of the document, and not copied.
+    let summary = match plan.remove("summary") {
         None => String::new(),
-        Some(Value::String(summary)) => summary.clone(),
+        Some(Value::String(summary)) => summary,
         Some(_) => reader.wrong(ErrorKind::NotAPlan).unwrap_or_default(),
     };
-    let steps = match plan.get("steps") {
+    let steps = match plan.remove("steps") {
         Some(Value::Array(steps)) => reader.steps(steps, 0),
         _ => reader.wrong(ErrorKind::NotAPlan).unwrap_or_default(),
     };
@@ -63,9 +64,31 @@ pub fn read(text: &[u8]) -> Result<PlanDraft, Vec<PlanError>> {
     }
 }
 
+/// What a complaint is about.
+#[derive(Clone, Default)]
+enum At {
+    /// The plan.
+    #[default]
+    Whole,
+    /// The step of this number, of which no more is known yet.
+    Number(usize),
+    /// The step of this name.
+    Step(String),
+}
+
+impl At {
+    fn told(&self) -> Option<String> {
+        match self {
+            Self::Whole => None,
+            Self::Number(number) => Some(format!("#{number}")),
+            Self::Step(name) => Some(name.clone()),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Reader {
-    at: Option<String>,
+    at: At,
     errors: Vec<PlanError>,
     count: usize,
 }
@@ -74,7 +97,7 @@ impl Reader {
     fn error(&mut self, kind: ErrorKind) {
         if self.errors.len() < ERRORS_MAX {
             self.errors.push(PlanError {
-                step: self.at.clone(),
+                step: self.at.told(),
                 kind,
             });
         }
@@ -85,13 +108,15 @@ impl Reader {
         None
     }
 
-    fn known(&mut self, object: &Object, keys: &[&str]) {
-        if object.keys().any(|key| !keys.contains(&key.as_str())) {
+    /// Every key is one of these, or of those.
+    fn known(&mut self, object: &Object, these: &[&str], those: &[&str]) {
+        let is_known = |key: &str| these.contains(&key) || those.contains(&key);
+        if object.keys().any(|key| !is_known(key)) {
             self.error(ErrorKind::UnknownKey);
         }
     }
 
-    fn steps(&mut self, steps: &[Value], depth: usize) -> Vec<Step> {
+    fn steps(&mut self, steps: Vec<Value>, depth: usize) -> Vec<Step> {
         if depth > BLOCK_DEPTH_MAX {
             self.error(ErrorKind::TooDeep);
             return Vec::new();
@@ -100,14 +125,13 @@ impl Reader {
         for step in steps {
             self.count += 1;
             if self.count > STEPS_MAX {
-                self.at = None;
+                self.at = At::Whole;
                 if self.errors.last().map(|error| error.kind) != Some(ErrorKind::TooManySteps) {
                     self.error(ErrorKind::TooManySteps);
                 }
                 return read;
             }
-            let outer = self.at.clone();
-            self.at = Some(format!("#{}", self.count));
+            let outer = std::mem::replace(&mut self.at, At::Number(self.count));
             if let Some(step) = self.step(step, depth) {
                 read.push(step);
             }
@@ -116,49 +140,43 @@ impl Reader {
         read
     }
 
-    fn step(&mut self, step: &Value, depth: usize) -> Option<Step> {
-        let Value::Object(step) = step else {
+    fn step(&mut self, step: Value, depth: usize) -> Option<Step> {
+        let Value::Object(mut step) = step else {
             return self.wrong(ErrorKind::NotAPlan);
         };
-        let Some(id) = step.get("id").and_then(Value::as_str) else {
+        let Some(Value::String(id)) = step.get_mut("id") else {
             return self.wrong(ErrorKind::BadName);
         };
         if !is_name(id) {
             return self.wrong(ErrorKind::BadName);
         }
-        self.at = Some(id.to_owned());
-        let after = match step.get("after") {
+        let id = std::mem::take(id);
+        self.at = At::Step(id.clone());
+        let after = match step.get_mut("after") {
             None => Vec::new(),
-            Some(value) => self.texts(value)?,
+            Some(value) => self.texts(value.take())?,
         };
         let what = self.what(step, depth)?;
-        Some(Step {
-            id: id.to_owned(),
-            after,
-            what,
-        })
+        Some(Step { id, after, what })
     }
 
-    fn what(&mut self, step: &Object, depth: usize) -> Option<What> {
+    fn what(&mut self, mut step: Object, depth: usize) -> Option<What> {
         const KINDS: [&str; 10] = [
             "call", "let", "for_each", "if", "extract", "ask_user", "confirm", "delegate",
             "answer", "fail",
         ];
-        let mut kinds = KINDS.iter().filter(|kind| step.contains_key(**kind));
+        let kind_of = |key: &String| KINDS.into_iter().find(|kind| kind == key);
+        let mut kinds = step.keys().filter_map(kind_of);
         let (Some(kind), None) = (kinds.next(), kinds.next()) else {
             return self.wrong(ErrorKind::NotAPlan);
         };
-        let value = step.get(*kind)?;
-        let allow = |more: &[&'static str]| {
-            let mut keys = vec!["id", "after", *kind];
-            keys.extend_from_slice(more);
-            keys
-        };
-        match *kind {
+        let usual = ["id", "after", kind];
+        let value = step.get_mut(kind)?.take();
+        match kind {
             "call" => {
-                self.known(step, &allow(&["with"]));
+                self.known(&step, &usual, &["with"]);
                 let tool = self.text(value)?;
-                let with = match step.get("with") {
+                let with = match step.remove("with") {
                     None => Vec::new(),
                     Some(Value::Object(with)) => self.fields(with, 0)?,
                     Some(_) => return self.wrong(ErrorKind::NotAPlan),
@@ -166,11 +184,11 @@ impl Reader {
                 Some(What::Call { tool, with })
             }
             "let" => {
-                self.known(step, &allow(&[]));
+                self.known(&step, &usual, &[]);
                 Some(What::Let(self.expr(value, 0)?))
             }
             "for_each" => {
-                self.known(step, &allow(&["as", "at_most", "do", "gives"]));
+                self.known(&step, &usual, &["as", "at_most", "do", "gives"]);
                 let at_most = match step.get("at_most") {
                     None => None,
                     Some(bound) => match bound.as_u64().and_then(|bound| u32::try_from(bound).ok())
@@ -179,39 +197,39 @@ impl Reader {
                         None => return self.wrong(ErrorKind::NotAPlan),
                     },
                 };
-                let gives = match step.get("gives") {
+                let gives = match step.remove("gives") {
                     None => None,
                     Some(gives) => Some(self.expr(gives, 0)?),
                 };
                 Some(What::ForEach {
                     list: self.expr(value, 0)?,
-                    name: self.name(step.get("as"))?,
+                    name: self.name(step.remove("as"))?,
                     at_most,
-                    steps: self.block(step.get("do"), depth)?,
+                    steps: self.block(step.remove("do"), depth)?,
                     gives,
                 })
             }
             "if" => {
-                self.known(step, &allow(&["then", "else"]));
+                self.known(&step, &usual, &["then", "else"]);
                 Some(What::If {
                     test: self.expr(value, 0)?,
-                    then: self.block(step.get("then"), depth)?,
-                    or_else: match step.get("else") {
+                    then: self.block(step.remove("then"), depth)?,
+                    or_else: match step.remove("else") {
                         None => Vec::new(),
                         other => self.block(other, depth)?,
                     },
                 })
             }
             "extract" => {
-                self.known(step, &allow(&["ask", "schema"]));
+                self.known(&step, &usual, &["ask", "schema"]);
                 Some(What::Extract {
                     from: self.expr(value, 0)?,
-                    ask: self.text(step.get("ask").unwrap_or(&Value::Null))?,
+                    ask: self.text(step.remove("ask").unwrap_or_default())?,
                     schema: self.schema(step.get("schema"))?,
                 })
             }
             "ask_user" => {
-                self.known(step, &allow(&["schema"]));
+                self.known(&step, &usual, &["schema"]);
                 Some(What::AskUser {
                     question: self.text(value)?,
                     schema: match step.get("schema") {
@@ -221,79 +239,82 @@ impl Reader {
                 })
             }
             "confirm" => {
-                self.known(step, &allow(&[]));
+                self.known(&step, &usual, &[]);
                 Some(What::Confirm(self.expr(value, 0)?))
             }
             "delegate" => {
-                self.known(step, &allow(&["tools"]));
+                self.known(&step, &usual, &["tools"]);
                 Some(What::Delegate {
                     from: self.expr(value, 0)?,
-                    tools: self.texts(step.get("tools").unwrap_or(&Value::Null))?,
+                    tools: self.texts(step.remove("tools").unwrap_or_default())?,
                 })
             }
             "answer" => {
-                self.known(step, &allow(&[]));
+                self.known(&step, &usual, &[]);
                 Some(What::Answer(self.expr(value, 0)?))
             }
             _ => {
-                self.known(step, &allow(&[]));
+                self.known(&step, &usual, &[]);
                 Some(What::Fail(self.text(value)?))
             }
         }
     }
 
-    fn block(&mut self, steps: Option<&Value>, depth: usize) -> Option<Vec<Step>> {
+    fn block(&mut self, steps: Option<Value>, depth: usize) -> Option<Vec<Step>> {
         match steps {
             Some(Value::Array(steps)) => Some(self.steps(steps, depth + 1)),
             _ => self.wrong(ErrorKind::NotAPlan),
         }
     }
 
-    fn text(&mut self, value: &Value) -> Option<String> {
+    fn text(&mut self, value: Value) -> Option<String> {
         match value {
-            Value::String(text) => Some(text.clone()),
+            Value::String(text) => Some(text),
             _ => self.wrong(ErrorKind::NotAPlan),
         }
     }
 
-    fn texts(&mut self, value: &Value) -> Option<Vec<String>> {
+    fn texts(&mut self, value: Value) -> Option<Vec<String>> {
         let Value::Array(values) = value else {
             return self.wrong(ErrorKind::NotAPlan);
         };
-        values.iter().map(|value| self.text(value)).collect()
+        values.into_iter().map(|value| self.text(value)).collect()
     }
 
-    fn name(&mut self, value: Option<&Value>) -> Option<String> {
-        match value.and_then(Value::as_str) {
-            Some(name) if is_name(name) => Some(name.to_owned()),
+    fn name(&mut self, value: Option<Value>) -> Option<String> {
+        match value {
+            Some(Value::String(name)) if is_name(&name) => Some(name),
             _ => self.wrong(ErrorKind::BadName),
         }
     }
 
-    fn fields(&mut self, fields: &Object, depth: usize) -> Option<Vec<(String, Expr)>> {
+    fn fields(&mut self, fields: Object, depth: usize) -> Option<Vec<(String, Expr)>> {
         fields
-            .iter()
-            .map(|(name, value)| Some((name.clone(), self.expr(value, depth)?)))
+            .into_iter()
+            .map(|(name, value)| Some((name, self.expr(value, depth)?)))
             .collect()
     }
 
-    fn exprs(&mut self, values: &[Value], depth: usize) -> Option<Vec<Expr>> {
-        values.iter().map(|value| self.expr(value, depth)).collect()
+    fn exprs(&mut self, values: Vec<Value>, depth: usize) -> Option<Vec<Expr>> {
+        values
+            .into_iter()
+            .map(|value| self.expr(value, depth))
+            .collect()
     }
 
-    fn expr(&mut self, value: &Value, depth: usize) -> Option<Expr> {
+    fn expr(&mut self, value: Value, depth: usize) -> Option<Expr> {
         if depth > EXPR_DEPTH_MAX {
             return self.wrong(ErrorKind::TooDeep);
         }
         let raw = match value {
             Value::Null => Raw::Nothing,
-            Value::Bool(truth) => Raw::Truth(*truth),
+            Value::Bool(truth) => Raw::Truth(truth),
             Value::Number(number) => match (number.as_i64(), number.as_f64()) {
                 (Some(whole), _) => Raw::Whole(whole),
                 (None, Some(number)) if number.is_finite() => Raw::Number(number),
                 _ => return self.wrong(ErrorKind::WrongType),
             },
-            Value::String(text) => Raw::Text(text.clone()),
+            Value::String(text) => Raw::Text(text),
             Value::Array(items) => return Some(Expr::List(self.exprs(items, depth + 1)?)),
             Value::Object(object) => return self.compound(object, depth),
         };
@@ -301,25 +322,25 @@ impl Reader {
     }
 
     /// An object stands for what its first special key says.
-    fn compound(&mut self, object: &Object, depth: usize) -> Option<Expr> {
+    fn compound(&mut self, mut object: Object, depth: usize) -> Option<Expr> {
         let depth = depth + 1;
         if let Some(reference) = object.get("$") {
-            self.known(object, &["$"]);
+            self.known(&object, &[], &["$"]);
             let parsed = reference.as_str().and_then(parse_reference);
             return match parsed {
                 Some((name, path)) => Some(Expr::Ref { name, path }),
                 None => self.wrong(ErrorKind::BadReference),
             };
         }
-        if let Some(fields) = object.get("record") {
-            self.known(object, &["record"]);
+        if let Some(fields) = object.get_mut("record").map(Value::take) {
+            self.known(&object, &[], &["record"]);
             return match fields {
                 Value::Object(fields) => Some(Expr::Record(self.fields(fields, depth)?)),
                 _ => self.wrong(ErrorKind::NotAPlan),
             };
         }
-        if let Some(parts) = object.get("text") {
-            self.known(object, &["text"]);
+        if let Some(parts) = object.get_mut("text").map(Value::take) {
+            self.known(&object, &[], &["text"]);
             return match parts {
                 Value::Array(parts) => Some(Expr::Text(self.exprs(parts, depth)?)),
                 _ => self.wrong(ErrorKind::NotAPlan),
@@ -328,18 +349,19 @@ impl Reader {
         let Some(function) = object.get("fn").and_then(Value::as_str) else {
             return self.wrong(ErrorKind::NotAPlan);
         };
-        if let Some(builtin) = Builtin::parse(function) {
-            self.known(object, &["fn", "of"]);
-            return match object.get("of") {
+        let (builtin, over) = (Builtin::parse(function), Over::parse(function));
+        if let Some(builtin) = builtin {
+            self.known(&object, &[], &["fn", "of"]);
+            return match object.remove("of") {
                 Some(Value::Array(of)) => Some(Expr::Apply(builtin, self.exprs(of, depth)?)),
                 _ => self.wrong(ErrorKind::WrongCount),
             };
         }
-        if let Some(over) = Over::parse(function) {
-            self.known(object, &["fn", "of", "as", "by"]);
-            let list = self.expr(object.get("of").unwrap_or(&Value::Null), depth)?;
-            let name = self.name(object.get("as"))?;
-            let body = self.expr(object.get("by").unwrap_or(&Value::Null), depth)?;
+        if let Some(over) = over {
+            self.known(&object, &[], &["fn", "of", "as", "by"]);
+            let list = self.expr(object.remove("of").unwrap_or_default(), depth)?;
+            let name = self.name(object.remove("as"))?;
+            let body = self.expr(object.remove("by").unwrap_or_default(), depth)?;
             return Some(Expr::Over {
                 over,
                 list: Box::new(list),
