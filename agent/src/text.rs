@@ -18,6 +18,7 @@ pub mod pytext;
 pub mod redact;
 pub mod rows;
 pub mod visible;
+pub mod whole_diff;
 
 /// Line and column, both from 1, of a byte offset.
 #[must_use]

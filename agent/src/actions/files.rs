@@ -255,8 +255,8 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
                 ..Did::new(Raw::Nothing, told)
             });
         }
-        Before::File(_) | Before::Unread if !replace => return Err(taken()),
-        Before::Nothing | Before::File(_) | Before::Unread => {}
+        Before::File(_) | Before::Long(_) | Before::Unread if !replace => return Err(taken()),
+        Before::Nothing | Before::File(_) | Before::Long(_) | Before::Unread => {}
     }
     let change = FileChange::Write {
         place: at,

@@ -56,6 +56,11 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
                     before: Some(sha256(old)),
                     content,
                 },
+                Before::Long(old) => Edit::Replace {
+                    path,
+                    before: Some(old.digest),
+                    content,
+                },
                 Before::Unread => Edit::Replace {
                     path,
                     before: None,
@@ -377,7 +382,7 @@ impl Hands<'_> {
                 } => {
                     let verb = match before {
                         Before::Nothing => Verb::FsCreate,
-                        Before::File(_) | Before::Unread => Verb::FsModify,
+                        Before::File(_) | Before::Long(_) | Before::Unread => Verb::FsModify,
                     };
                     actions.push(action(verb, place, sha256(content))?);
                 }
@@ -448,6 +453,7 @@ impl Hands<'_> {
                         let (base, mode) = match before {
                             Before::Nothing => (Base::Absent, mode.or(Some(NEW_FILE_MODE))),
                             Before::File(old) => (Base::Content(sha256(old)), None),
+                            Before::Long(old) => (Base::Content(old.digest), None),
                             Before::Unread => (Base::AnyFile, None),
                         };
                         step(place, &mut |dir, permits| {

@@ -1,6 +1,6 @@
 //! A change of one file as a tool wants it: what is there, and what is to be.
 
-use hermitcrab_core::authority::Extent;
+use hermitcrab_core::{authority::Extent, digest::Digest};
 
 use super::place::Place;
 
@@ -11,8 +11,19 @@ pub enum Before {
     Nothing,
     /// A file with this content.
     File(Vec<u8>),
+    /// A file that is too long to be in memory.
+    Long(Long),
     /// A file this agent may not read.
     Unread,
+}
+
+/// What is known of a file that was read piece by piece.
+#[derive(Clone, Debug)]
+pub struct Long {
+    /// The digest of all it holds.
+    pub digest: Digest,
+    /// What it begins with.
+    pub head: Vec<u8>,
 }
 
 /// One file's change.

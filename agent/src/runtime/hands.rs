@@ -49,8 +49,10 @@ use crate::{digest::sha256, text::pytext};
 
 pub use self::long::{Content, Passed, Taker};
 
-/// The longest file a tool reads, in bytes.
+/// The longest file a tool reads whole, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
+/// The longest of which a part is changed: it is in memory some times over meanwhile.
+pub const CHANGED_BYTES_MAX: usize = 256 << 20;
 /// Permission bits of files tools make.
 pub(super) const NEW_FILE_MODE: u32 = 0o600;
 /// Permission bits of directories tools make, before the user's umask is taken off.
@@ -231,18 +233,28 @@ impl Hands<'_> {
     /// A file with unsaved changes in the user's editor is not changed under
     /// them.
     pub(super) fn is_saved(&mut self, place: &Place, before: &Before) -> Result<(), Stop> {
-        let (Some(port), Before::File(old)) = (&mut self.runtime.buffers, before) else {
+        let Some(port) = &mut self.runtime.buffers else {
             return Ok(());
         };
         // Editors keep line ends to themselves.
         let plain = |text: &str| text.replace("\r\n", "\n");
-        match (port.text(&place.absolute), std::str::from_utf8(old)) {
-            (Some(seen), Ok(old)) if plain(&seen) != plain(old) => Err(Stop::refused(Denial::new(
-                DenialCode::ChangedSinceShown,
-                format_args!("the editor holds unsaved changes of `{}`", place.below),
-            ))),
-            _ => Ok(()),
+        let is_saved = match before {
+            Before::Nothing | Before::Unread => return Ok(()),
+            Before::File(old) => match (port.text(&place.absolute), std::str::from_utf8(old)) {
+                (Some(seen), Ok(old)) => plain(&seen) == plain(old),
+                _ => true,
+            },
+            Before::Long(old) => port
+                .text(&place.absolute)
+                .is_none_or(|seen| sha256(seen.as_bytes()) == old.digest),
+        };
+        if is_saved {
+            return Ok(());
         }
+        Err(Stop::refused(Denial::new(
+            DenialCode::ChangedSinceShown,
+            format_args!("the editor holds unsaved changes of `{}`", place.below),
+        )))
     }
 
     /// The names in a directory. A link is followed by asking for the place it leads to.
@@ -371,7 +383,7 @@ impl Hands<'_> {
         self.is_saved(place, before)?;
         let missing = match before {
             Before::Nothing => self.missing_parents(place)?,
-            Before::File(_) | Before::Unread => Vec::new(),
+            Before::File(_) | Before::Long(_) | Before::Unread => Vec::new(),
         };
         let mut actions = Vec::with_capacity(missing.len() + 1);
         for parent in &missing {
@@ -380,6 +392,7 @@ impl Hands<'_> {
         let (verb, base) = match before {
             Before::Nothing => (Verb::FsCreate, Base::Absent),
             Before::File(old) => (Verb::FsModify, Base::Content(sha256(old))),
+            Before::Long(old) => (Verb::FsModify, Base::Content(old.digest)),
             Before::Unread => (Verb::FsModify, Base::AnyFile),
         };
         actions.push(action(verb, place, sha256(content))?);
@@ -575,7 +588,9 @@ pub(super) fn stop(error: &FsError) -> Stop {
             Stop::System(
                 source.kind(),
                 format!(
-                    "{error}: of what is longer than {most} MiB, read_file and search_files take parts, and `terminal` can change it"
+                    "{error}: of what is longer than {most} MiB, read_file and search_files take parts; `patch` changes what is not longer than {} MiB, \
+                     and `terminal` any",
+                    CHANGED_BYTES_MAX >> 20
                 ),
             )
         }

@@ -176,12 +176,11 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
     let old = match before {
         Before::Nothing => None,
         Before::File(old) => Some(old.as_slice()),
-        Before::Unread => {
+        Before::Long(_) | Before::Unread => {
             return format!(
-                "{}{path}: replaced by {}; what it holds now may not be read\n{}",
+                "{}{}",
                 heading(question),
-                in_bytes(content.len()),
-                difference(&path, None, Some(content), &mut effort),
+                replaced(&path, before, content, &mut effort)
             );
         }
     };
@@ -189,6 +188,21 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
         "{}{}",
         heading(question),
         difference(&path, old, Some(content), &mut effort)
+    )
+}
+
+/// A file that is replaced, whose old content is not shown.
+fn replaced(path: &str, before: &Before, content: &[u8], effort: &mut Effort) -> String {
+    let why = match before {
+        Before::Long(old) => format!("what it holds now is too long to be shown: {}", old.digest),
+        Before::Nothing | Before::File(_) | Before::Unread => {
+            "what it holds now may not be read".to_owned()
+        }
+    };
+    format!(
+        "{path}: replaced by {}; {why}\n{}",
+        in_bytes(content.len()),
+        difference(path, None, Some(content), effort),
     )
 }
 
@@ -225,11 +239,9 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                 let shown = match before {
                     Before::Nothing => difference(&path, None, Some(content), &mut effort),
                     Before::File(old) => difference(&path, Some(old), Some(content), &mut effort),
-                    Before::Unread => format!(
-                        "{path}: replaced by {}; what it holds now may not be read\n{}",
-                        in_bytes(content.len()),
-                        difference(&path, None, Some(content), &mut effort),
-                    ),
+                    Before::Long(_) | Before::Unread => {
+                        replaced(&path, before, content, &mut effort)
+                    }
                 };
                 mode + &shown
             }

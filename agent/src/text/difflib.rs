@@ -434,7 +434,14 @@ pub fn unified(a: &[&str], b: &[&str], name_a: &str, name_b: &str) -> String {
 
 /// The same with what is left of a measure for several of them.
 #[must_use]
-pub fn unified_within(
+pub fn unified_within(a: &[&str], b: &[&str], names: (&str, &str), effort: &mut Effort) -> String {
+    unified_behind(0, a, b, names, effort)
+}
+
+/// The same of lines that follow as many others, equal in both.
+#[must_use]
+pub fn unified_behind(
+    skipped: usize,
     a: &[&str],
     b: &[&str],
     (name_a, name_b): (&str, &str),
@@ -450,8 +457,8 @@ pub fn unified_within(
         }
         out.push_str(&format!(
             "@@ -{} +{} @@\n",
-            range(first.a.0, last.a.1),
-            range(first.b.0, last.b.1)
+            range(skipped + first.a.0, skipped + last.a.1),
+            range(skipped + first.b.0, skipped + last.b.1)
         ));
         for step in &group {
             let old = a.get(step.a.0..step.a.1).unwrap_or_default();

@@ -30,6 +30,44 @@ pub enum Occurrences {
     All,
 }
 
+/// In longer texts only what is quoted to the letter is found: the vague ways take many times
+/// a text's room, and time that grows with it.
+const VAGUE_BYTES_MAX: usize = 64 << 20;
+/// What is said of a text that long in which the quotation is not.
+const TOO_LONG_FOR_VAGUE: &str = "Could not find a match for old_string in the file, which is longer than 64 MiB: of such a file \
+                                  only text quoted to the letter is replaced";
+
+/// In so many places of a longer text something is replaced at once.
+const PLACES_MAX: usize = 1 << 20;
+/// So many bytes more it may have after that.
+const GROWTH_BYTES_MAX: usize = 64 << 20;
+
+/// What is wrong with the number of places in a long text, told before they are collected.
+fn too_many_places(
+    content: &str,
+    old: &str,
+    new: &str,
+    occurrences: Occurrences,
+) -> Option<String> {
+    let count = content.matches(old).count();
+    if occurrences == Occurrences::One {
+        return (count > 1).then(|| several(count));
+    }
+    let growth = new.len().saturating_sub(old.len()).saturating_mul(count);
+    (count > PLACES_MAX || growth > GROWTH_BYTES_MAX).then(|| {
+        format!(
+            "Found {count} matches for old_string in a file longer than 64 MiB: that is more than is replaced at once. \
+             Use `terminal` (`sed -i`) for it."
+        )
+    })
+}
+
+fn several(count: usize) -> String {
+    format!(
+        "Found {count} matches for old_string. Provide more context to make it unique, or use replace_all=True."
+    )
+}
+
 /// Replaces `old` by `new` in `content`.
 #[must_use]
 pub fn replace(content: &str, old: &str, new: &str, occurrences: Occurrences) -> Replaced {
@@ -51,16 +89,22 @@ pub fn replace_counted(
     if old == new {
         return not("old_string and new_string are identical".into());
     }
+    let is_long = content.len() > VAGUE_BYTES_MAX;
     for way in find::Way::ALL {
+        if is_long {
+            if way != find::Way::Exact {
+                return not(TOO_LONG_FOR_VAGUE.into());
+            }
+            if let Some(problem) = too_many_places(content, old, new, occurrences) {
+                return not(problem);
+            }
+        }
         let spans = way.find(content, old);
         if spans.is_empty() {
             continue;
         }
         if spans.len() > 1 && occurrences == Occurrences::One {
-            return not(format!(
-                "Found {} matches for old_string. Provide more context to make it unique, or use replace_all=True.",
-                spans.len()
-            ));
+            return not(several(spans.len()));
         }
         if way != find::Way::Exact
             && let Some(problem) = replace::damaged_quotes(content, &spans, old, new)
@@ -85,7 +129,7 @@ pub fn replace_counted(
 pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
     const AROUND: usize = 2;
     const SECTIONS: usize = 3;
-    if !problem.starts_with("Could not find") {
+    if !problem.starts_with("Could not find") || content.len() > VAGUE_BYTES_MAX {
         return String::new();
     }
     let old_lines = pytext::lines(old);

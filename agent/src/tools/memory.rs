@@ -143,7 +143,9 @@ fn notes(hands: &mut Hands<'_>, target: Target) -> Result<Notes, Stop> {
             .replace("\r\n", "\n")
             .replace('\r', "\n"),
         Before::Nothing => String::new(),
-        Before::Unread => return Err(Stop::Io(format!("`{}` may not be read", target.file()))),
+        Before::Long(_) | Before::Unread => {
+            return Err(Stop::Io(format!("`{}` may not be read", target.file())));
+        }
     };
     let mut entries: Vec<String> = Vec::new();
     for entry in raw.split(BETWEEN).map(pytext::strip) {

@@ -17,9 +17,8 @@ use crate::{
     runtime::{Before, Hands, Stop, ToolResult},
     text::{
         args::{self, Declared},
-        difflib,
         fuzzy::{self, Occurrences, Replaced},
-        pytext,
+        pytext, whole_diff,
     },
     tools::{lint, mistyped, write_file},
 };
@@ -333,7 +332,7 @@ fn replace(
             warning,
         ));
     }
-    let bytes = match hands.read(&place) {
+    let bytes = match hands.read_to_change(&place, 0) {
         Ok(bytes) => bytes,
         Err(Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _)) => {
             return Ok(warned(
@@ -343,8 +342,11 @@ fn replace(
         }
         Err(stop) => return Err(stop),
     };
-    let before = Before::File(bytes.clone());
-    let whole = String::from_utf8_lossy(&bytes).into_owned();
+    let before = Before::File(bytes);
+    let Before::File(bytes) = &before else {
+        return Err(Stop::Broken(format!("lost what `{path}` held")));
+    };
+    let whole = String::from_utf8_lossy(bytes);
     let content = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
     let replaced = match swapped(content, (old, new), occurrences) {
         Swapped::Replaced((Replaced::Text(text), _)) => text,
@@ -385,9 +387,9 @@ fn replace(
     hands.state().patch_failures.remove(&place.absolute);
     hands.note_edits(&[&place.absolute]);
 
-    let diff = difflib::unified(
-        &pytext::lines_kept(content),
-        &pytext::lines_kept(&replaced),
+    let diff = whole_diff::unified(
+        content,
+        &replaced,
         &format!("a/{}", place.absolute),
         &format!("b/{}", place.absolute),
     );

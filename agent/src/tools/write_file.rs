@@ -88,7 +88,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         hands.note_unwritten(&place.absolute);
         return Ok(not_written(&place.absolute, why, warning));
     }
-    let before = hands.before_of(&place, stat.as_ref())?;
+    let before = hands.before_writing(&place, stat.as_ref())?;
     let written = kept_form(&before, content);
     let stat = match put(hands, &place, &before, &written)? {
         Ok(stat) => stat,
@@ -111,7 +111,11 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             &place.absolute,
             text_before(&place, &before).as_deref(),
             &written,
-            matches!(&before, Before::File(old) if !old.is_empty()),
+            match &before {
+                Before::File(old) => !old.is_empty(),
+                Before::Long(_) => true,
+                Before::Nothing | Before::Unread => false,
+            },
         )
         .shown(),
     );
@@ -233,7 +237,7 @@ pub fn text_before(place: &Place, before: &Before) -> Option<String> {
         Before::File(old) if lint::wants_text_before(&place.absolute) && !old.is_empty() => {
             Some(String::from_utf8_lossy(old).into_owned())
         }
-        Before::File(_) | Before::Nothing | Before::Unread => None,
+        Before::File(_) | Before::Long(_) | Before::Nothing | Before::Unread => None,
     }
 }
 
@@ -260,10 +264,13 @@ pub fn outside(hands: &mut Hands<'_>, path: &str, place: &Place) -> Option<Strin
 /// The new content with the line ends and the byte order mark of the old.
 #[must_use]
 pub fn kept_form(before: &Before, content: &str) -> String {
-    let Before::File(old) = before else {
-        return content.to_owned();
+    let old = match before {
+        Before::File(old) => old.as_slice(),
+        Before::Long(old) => old.head.as_slice(),
+        Before::Nothing | Before::Unread => return content.to_owned(),
     };
-    let old = String::from_utf8_lossy(old);
+    // All that counts of it is at its beginning.
+    let old = String::from_utf8_lossy(old.get(..LOOKED_AT_BYTES).unwrap_or(old));
     let mut out = if line_end(&old) == Some("\r\n") {
         with_line_ends(content, "\r\n")
     } else {
@@ -274,6 +281,9 @@ pub fn kept_form(before: &Before, content: &str) -> String {
     }
     out
 }
+
+/// More of a text's bytes are not looked at for its line end.
+const LOOKED_AT_BYTES: usize = 4 * 4096;
 
 /// The line end a text uses, judged by its beginning.
 #[must_use]
@@ -289,7 +299,11 @@ pub fn line_end(text: &str) -> Option<&'static str> {
 /// The text with all line ends alike.
 #[must_use]
 pub fn with_line_ends(text: &str, end: &str) -> String {
-    let plain = text.replace("\r\n", "\n").replace('\r', "\n");
+    let plain = if text.contains('\r') {
+        text.replace("\r\n", "\n").replace('\r', "\n")
+    } else {
+        text.to_owned()
+    };
     if end == "\n" {
         plain
     } else {

@@ -111,6 +111,105 @@ fn a_long_file_is_searched_and_read_by_the_page_in_little_memory() {
 }
 
 #[test]
+fn a_long_file_is_written_anew_in_little_memory() {
+    let mut bench = Bench::with_files();
+    bench.grant("fs.*", ".");
+    let bytes = put_log(&bench, "log.txt");
+    let log = File::options()
+        .append(true)
+        .open(bench.workspace.join("log.txt"))
+        .unwrap();
+    log.set_len(bytes + (300 << 20)).unwrap();
+    let before = peak();
+    let args = json!({"path": "log.txt", "content": "short\n"});
+    assert_eq!(called(&mut bench, "write_file", args)["bytes_written"], 6);
+    assert_eq!(bench.text("log.txt").as_deref(), Some("short\n"));
+    let more = peak() - before;
+    assert!(more < 32 << 20, "{more} bytes");
+}
+
+#[test]
+fn a_part_of_a_long_file_is_changed_where_it_is_quoted_to_the_letter() {
+    let mut bench = Bench::with_files();
+    bench.grant("fs.*", ".");
+    bench.put("b.txt", "b\n");
+    put_log(&bench, "log.txt");
+    let place = bench.workspace.join("log.txt");
+    let replace = |old: &str, new: &str, all: bool| {
+        json!({
+            "path": "log.txt", "old_string": old, "new_string": new, "replace_all": all,
+        })
+    };
+    let done = called(&mut bench, "patch", replace("05000000\n", "five\n", false));
+    let name = place.display();
+    assert_eq!(
+        done["diff"],
+        format!(
+            "--- a/{name}\n+++ b/{name}\n@@ -4999997,7 +4999997,7 @@\n 04999997\n 04999998\n 04999999\n-05000000\n+five\n \
+             05000001\n 05000002\n 05000003\n"
+        )
+    );
+    let patch = "*** Begin Patch\n*** Update File: log.txt\n@@\n 06999999\n-07000000\n+seven\n*** Move File: b.txt -> c.txt\n*** End Patch";
+    let done = called(
+        &mut bench,
+        "patch",
+        json!({"mode": "patch", "patch": patch}),
+    );
+    assert!(
+        done["diff"]
+            .as_str()
+            .unwrap()
+            .contains(" 06999999\n-07000000\n+seven\n"),
+        "{done}"
+    );
+    let text = std::fs::read_to_string(&place).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.nth(4_999_999), Some("five"));
+    assert_eq!(lines.nth(1_999_999), Some("seven"));
+    assert_eq!(lines.last(), Some("the needle"));
+    // What is not there to the letter, at several places, or at too many is told and changes nothing.
+    for (args, told) in [
+        (replace("the  needle", "x", false), "quoted to the letter"),
+        (replace("0123", "x", false), "Provide more context"),
+        (replace("0", "x", true), "more than is replaced at once"),
+    ] {
+        let report = bench.call("patch", args);
+        assert_eq!(report.fate, Fate::ToolError, "{}", report.text);
+        assert!(report.text.contains(told), "{}", report.text);
+    }
+    assert!(std::fs::read_to_string(&place).unwrap() == text);
+    // Changes that are far apart are told by where they are.
+    let far = called(&mut bench, "patch", replace("0000\n", "x\n", true));
+    let told = far["diff"].as_str().unwrap();
+    assert!(told.contains("too long to be compared"), "{told}");
+}
+
+#[test]
+fn what_is_longer_than_can_be_changed_in_parts_is_refused_and_says_what_does_it() {
+    let mut bench = Bench::with_files();
+    bench.grant("fs.*", ".");
+    let place = bench.workspace.join("log.txt");
+    let log = File::create(&place).unwrap();
+    log.set_len((256 << 20) + 1).unwrap();
+    let patch = "*** Begin Patch\n*** Update File: log.txt\n@@\n-a\n+b\n*** End Patch";
+    for args in [
+        json!({"path": "log.txt", "old_string": "a", "new_string": "b"}),
+        json!({"mode": "patch", "patch": patch}),
+    ] {
+        let report = bench.call("patch", args);
+        assert_ne!(report.fate, Fate::Ran, "{}", report.text);
+        assert!(
+            report
+                .text
+                .contains("`patch` changes what is not longer than 256 MiB"),
+            "{}",
+            report.text
+        );
+    }
+    assert_eq!(place.metadata().unwrap().len(), (256 << 20) + 1);
+}
+
+#[test]
 fn one_use_of_what_is_held_is_enough_for_a_long_file() {
     let mut bench = Bench::new();
     let other = bench.workspace.parent().unwrap().join("other");

@@ -49,6 +49,10 @@ pub(super) fn written(place: &Place, before: &Before, content: &[u8]) -> FileDif
         before: match before {
             Before::Nothing => Side::Nothing,
             Before::File(old) => side(old),
+            Before::Long(old) => Side::Opaque {
+                bytes: None,
+                digest: old.digest,
+            },
             Before::Unread => Side::Unread,
         },
         after: side(content),
@@ -59,7 +63,7 @@ pub(super) fn written(place: &Place, before: &Before, content: &[u8]) -> FileDif
 pub(super) fn besides_written(place: &Place, before: &Before, content: &[u8]) -> Vec<String> {
     let old = match before {
         Before::File(old) => Some(old.as_slice()),
-        Before::Nothing | Before::Unread => None,
+        Before::Nothing | Before::Long(_) | Before::Unread => None,
     };
     let file = written(place, before, content);
     unshown(&file, old, Some(content), &mut Effort::of_a_question())

@@ -44,7 +44,9 @@ impl Jobs {
         let before = hands.before(&place)?;
         let all = match &before {
             Before::Nothing => Ok(Vec::new()),
-            Before::Unread => return Err(Stop::Io("`jobs.json` may not be read".to_owned())),
+            Before::Long(_) | Before::Unread => {
+                return Err(Stop::Io("`jobs.json` may not be read".to_owned()));
+            }
             Before::File(bytes) => understood(bytes),
         };
         Ok(all.map(|all| Self { place, before, all }))

@@ -10,9 +10,8 @@ use hermitcrab_core::v4a::{Hunk, Line, Operation};
 use crate::{
     runtime::Stop,
     text::{
-        difflib,
         fuzzy::{self, Occurrences, Replaced},
-        pytext,
+        whole_diff,
     },
 };
 
@@ -202,12 +201,7 @@ pub fn apply(operations: &[Operation], files: &mut dyn Picture) -> Result<Applie
                 )),
                 Ok(text) => {
                     files.take_away(path)?;
-                    let diff = difflib::unified(
-                        &pytext::lines_kept(&text),
-                        &[],
-                        &format!("a/{path}"),
-                        "/dev/null",
-                    );
+                    let diff = whole_diff::unified(&text, "", &format!("a/{path}"), "/dev/null");
                     applied.deleted.push(path.clone());
                     applied.diffs.push(if diff.is_empty() {
                         format!("# Deleted: {path}")
@@ -255,9 +249,9 @@ fn update(
     if let Err(problem) = files.put(path, &new)? {
         return Ok(Err(problem));
     }
-    Ok(Ok(difflib::unified(
-        &pytext::lines_kept(&old),
-        &pytext::lines_kept(&new),
+    Ok(Ok(whole_diff::unified(
+        &old,
+        &new,
         &format!("a/{path}"),
         &format!("b/{path}"),
     )))

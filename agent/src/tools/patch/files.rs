@@ -82,7 +82,7 @@ impl<'h, 'r> Files<'h, 'r> {
             let stat = self.hands.look(&place)?;
             let before = match &stat {
                 Some(stat) if stat.kind == hermitcrab_sandbox::dircap::Kind::File => {
-                    match self.hands.read(&place) {
+                    match self.hands.read_to_change(&place, self.held()) {
                         Ok(content) => Before::File(content),
                         // A file nobody may open is none for a patch.
                         Err(
@@ -96,7 +96,7 @@ impl<'h, 'r> Files<'h, 'r> {
             };
             let now = match &before {
                 Before::File(content) => Some(content.clone()),
-                Before::Nothing | Before::Unread => None,
+                Before::Nothing | Before::Long(_) | Before::Unread => None,
             };
             let slot = Slot {
                 place,
@@ -112,6 +112,15 @@ impl<'h, 'r> Files<'h, 'r> {
         self.slots
             .get_mut(&key)
             .ok_or_else(|| Stop::Broken(format!("lost the picture of `{path}`")))
+    }
+
+    /// How many bytes are held of files.
+    fn held(&self) -> usize {
+        let held = self.slots.values().map(|slot| match &slot.before {
+            Before::File(content) => content.len(),
+            Before::Nothing | Before::Long(_) | Before::Unread => 0,
+        });
+        held.sum()
     }
 
     /// One of those that were looked at already: to say what became of it, nobody is asked.
@@ -133,7 +142,7 @@ impl<'h, 'r> Files<'h, 'r> {
         let slot = self.slot(path)?;
         let content = match (side, &slot.before) {
             (Side::Disk, Before::File(content)) => Some(content),
-            (Side::Disk, Before::Nothing | Before::Unread) => None,
+            (Side::Disk, Before::Nothing | Before::Long(_) | Before::Unread) => None,
             (Side::Now, _) => slot.now.as_ref(),
         };
         let Some(content) = content.filter(|_| !read_file::is_of_a_directory(path)) else {
@@ -194,7 +203,7 @@ impl<'h, 'r> Files<'h, 'r> {
             }
             match (&slot.before, &slot.now) {
                 (Before::File(old), Some(now)) if old == now => {}
-                (Before::Nothing | Before::Unread, None) => {}
+                (Before::Nothing | Before::Long(_) | Before::Unread, None) => {}
                 (before, Some(now)) => changes.push(FileChange::Write {
                     place: slot.place.clone(),
                     before: before.clone(),

@@ -488,7 +488,7 @@ fn remove(
     let place = shelf.place(hands, &file)?;
     let before = match hands.before(&place)? {
         Before::File(content) => content,
-        Before::Nothing | Before::Unread => return Err(Stop::Missing),
+        Before::Nothing | Before::Long(_) | Before::Unread => return Err(Stop::Missing),
     };
     let mut changes = vec![FileChange::Delete { place, before }];
     if let Some((above, _)) = file.rsplit_once('/')
