@@ -108,7 +108,9 @@ mod tests {
                 let mut texts =
                     [old, new].map(|middle| [&start[..], &middle[..], &end[..]].concat().concat());
                 if !is_ended {
-                    texts.iter_mut().for_each(|text| drop(text.pop()));
+                    texts
+                        .iter_mut()
+                        .for_each(|text| text.truncate(text.len() - 1));
                 }
                 let [old, new] = texts;
                 (old, new)

@@ -191,7 +191,7 @@ impl Hands<'_> {
 
     /// The place a name that is not there leads to: what a link names to which there is
     /// nothing yet, or else the name itself.
-    fn to_be_made(&mut self, place: Place) -> Result<Place, Stop> {
+    fn place_to_make(&mut self, place: Place) -> Result<Place, Stop> {
         if !self.freely(Verb::FsRead, &place) {
             return Ok(place);
         }
@@ -244,7 +244,7 @@ impl Hands<'_> {
                     let mut names = missing.iter().rev();
                     let found = names.try_fold(real, |above, name| self.child(&above, name));
                     return match found {
-                        Some(found) if !missing.is_empty() => self.to_be_made(found),
+                        Some(found) if !missing.is_empty() => self.place_to_make(found),
                         found => Ok(found.unwrap_or(place)),
                     };
                 }
