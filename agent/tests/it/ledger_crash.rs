@@ -324,7 +324,7 @@ fn a_full_disk_stops_the_effects_not_the_ledger() {
     let dirs = tempfile::tempdir().unwrap();
     let root = dirs.path().canonicalize().unwrap();
     std::fs::create_dir_all(root.join("w/held")).unwrap();
-    let disk = support::Filling::of(4250);
+    let disk = support::Filling::of(6000);
     let ledger = Ledger::on(Box::new(disk.clone()), Path::new("filling")).unwrap();
     let mut runtime = Runtime::open_on(
         support::config(root.join("w"), root.join("state")),
