@@ -1,6 +1,6 @@
 //! The calls into the kernel that no safe crate offers.
 //!
-//! This file and its part [`watched`] are the only ones of the workspace that may
+//! This file and its part `sys/watched.rs` are the only ones of the workspace that may
 //! contain `unsafe`. Each block says why a safe call would not do (JUSTIFICATION) and
 //! why it is sound (SAFETY). Nothing here decides anything: every function is one
 //! system call with its arguments checked by type.
