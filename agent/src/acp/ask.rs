@@ -198,14 +198,8 @@ impl AcpUser {
             self.permission(call, prompt)
         };
         if is_apart {
-            let status = if matches!(reply, Reply::Yes(_)) {
-                ToolCallStatus::Completed
-            } else {
-                ToolCallStatus::Failed
-            };
-            let fields = ToolCallUpdateFields::new().status(status);
-            let update = ToolCallUpdate::new(id, fields);
-            self.link.tell(SessionUpdate::ToolCallUpdate(update));
+            self.link
+                .tell(updates::answered(id, matches!(reply, Reply::Yes(_))));
         }
         reply
     }

@@ -100,14 +100,7 @@ impl Person {
             Waited::Got(Err(_)) | Waited::Cancelled | Waited::TimedOut => false,
         };
         self.scene.borrow_mut().end();
-        let status = if is_yes {
-            ToolCallStatus::Completed
-        } else {
-            ToolCallStatus::Failed
-        };
-        let fields = ToolCallUpdateFields::new().status(status);
-        let update = ToolCallUpdate::new(id, fields);
-        self.link.tell(SessionUpdate::ToolCallUpdate(update));
+        self.link.tell(updates::answered(id, is_yes));
         is_yes
     }
 }

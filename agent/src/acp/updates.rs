@@ -4,7 +4,8 @@ use std::path::Path;
 
 use agent_client_protocol::v1::schema::{
     Content, ContentBlock, Diff, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    ToolCallContent, ToolCallLocation, ToolKind,
+    SessionUpdate, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
 };
 use hermitcrab_core::{outcome::DenialCode, tool::Tool, v4a};
 use serde_json::{Map, Value, json};
@@ -72,6 +73,17 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
 pub fn in_the_background(command: &str) -> String {
     let title = title::title("terminal", &json!({ "command": command }));
     visible(&format!("In the background: {title}"))
+}
+
+/// The end of a card that was there for one question.
+pub fn answered(id: impl Into<ToolCallId>, is_yes: bool) -> SessionUpdate {
+    let status = if is_yes {
+        ToolCallStatus::Completed
+    } else {
+        ToolCallStatus::Failed
+    };
+    let fields = ToolCallUpdateFields::new().status(status);
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields))
 }
 
 /// A text as content.
