@@ -189,3 +189,31 @@ fn a_conversation_goes_on_with_the_end_and_the_reason() {
     assert!(told.starts_with(&begins), "{told}");
     assert!(head(told).contains("\nnetwork: "), "{told}");
 }
+
+#[test]
+fn who_asks_the_kernel_for_what_no_command_may_is_told_what_ended_it() {
+    let mut bench = Bench::new();
+    let first = bench.runtime.first_agent();
+    let mut told = |command: &str| {
+        let got = call(&mut bench, first, "terminal", &json!({"command": command}));
+        (
+            got["system_call"].as_str().map(str::to_owned),
+            got.to_string(),
+        )
+    };
+    for command in [
+        "exec /usr/sbin/chroot / true",
+        "/usr/sbin/chroot / true",
+        "sh -c '/usr/sbin/chroot / true; exit 3'",
+    ] {
+        let (why, all) = told(command);
+        assert!(
+            why.is_some_and(|why| why.contains("no command may make")),
+            "{command}: {all}"
+        );
+    }
+    for command in ["echo Bad system call", "exit 3", "kill -9 $$"] {
+        let (why, all) = told(command);
+        assert_eq!(why, None, "{command}: {all}");
+    }
+}

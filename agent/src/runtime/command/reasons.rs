@@ -17,6 +17,13 @@ const LINKED: &str = "A file that gets a second name in a copy-on-write view has
 const CROWDED: &str = "It had as many processes and threads as it may have at once, and wanted more, which programs wait for or \
      call a lack of resources: `config set limits.pids_max` lets it have more.";
 
+/// What a shell, and what `gdb`, says of a program that the filter of system calls ended.
+const ENDED_BY_FILTER: [&str; 2] = ["Bad system call", "signal SIGSYS"];
+/// The status by which a shell tells of SIGSYS, 31 by its number.
+const STATUS_OF_FILTER: i32 = 128 + 31;
+const FORBIDDEN: &str = "A program was ended by the kernel for a system call that no command may make: to trace another program \
+     (`strace`, `gdb`), to mount, or to change the root. No grant allows it; outside of the agent its user can run it.";
+
 /// Why a command may have failed; nothing where it did not, or nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reasons {
@@ -32,6 +39,8 @@ pub struct Reasons {
     pub unreached: Option<String>,
     /// A second name of a file was not what a program expects of one.
     pub linked: Option<&'static str>,
+    /// It asked the kernel for what no command may.
+    pub forbidden: Option<&'static str>,
 }
 
 impl Reasons {
@@ -44,6 +53,7 @@ impl Reasons {
             self.crowded,
             self.unreached.as_deref(),
             self.linked,
+            self.forbidden,
         ]
         .into_iter()
         .flatten()
@@ -62,6 +72,7 @@ impl Reasons {
             ("processes", self.crowded.map(Cow::Borrowed)),
             ("network", unreached),
             ("links", self.linked.map(Cow::Borrowed)),
+            ("system_call", self.forbidden.map(Cow::Borrowed)),
         ]
         .into_iter()
         .filter_map(|(key, why)| Some((key, why?)))
@@ -103,6 +114,17 @@ impl Hands<'_> {
             unreached: reached::unreached(&whose.had, finished.ending, &finished.attempts, &said),
             linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
                 .then_some(LINKED),
+            forbidden: (failed && is_ended_by_filter(finished.ending, &said)).then_some(FORBIDDEN),
         }
     }
+}
+
+/// Whether the filter ended it, or a program of it that somebody else reports on: a shell,
+/// by its status or in words, or a debugger.
+fn is_ended_by_filter(ending: Ending, said: &[&str]) -> bool {
+    ending.is_refused_by_kernel()
+        || ending == Ending::Exited(STATUS_OF_FILTER)
+        || said
+            .iter()
+            .any(|said| ENDED_BY_FILTER.iter().any(|words| said.contains(words)))
 }
