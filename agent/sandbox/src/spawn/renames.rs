@@ -1,11 +1,13 @@
-//! Gives directories of before another name, which an overlay alone does not.
+//! Gives directories of before another name, which an overlay alone does not, and git's files
+//! a second one only where git takes it for one.
 //!
 //! What for: overlayfs answers `EXDEV` where a directory is renamed that was there
 //! before, so a program that does not copy by itself fails in a view as nowhere else.
 //! So the first process of a sandbox is asked about every rename ([`super::filter::watch`],
 //! seccomp_unotify(2)). It looks whether a directory is meant, and has the kernel do
 //! all else as always. For a directory it makes a process that is confined as the command
-//! is, and that one renames, or moves what is in it ([`mover`]).
+//! is, and that one renames, or moves what is in it ([`mover`]). Links are heard of as well,
+//! and those of git go the same way.
 //!
 //! It must never do for a command what the command could not do: what it hears may be
 //! another thing by now, so it decides nothing by it, and the mover has no more rights. What
@@ -23,7 +25,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitStatus};
 
-use self::call::{Asked, Ends};
+use self::call::{Asked, Ends, Wish, links};
 use super::filter::watch;
 use crate::landlock::Fence;
 use crate::sys::watched::{self, Answer, WatchedCall};
@@ -79,7 +81,7 @@ impl Renames {
             Ok(None) | Err(_) => return,
         };
         self.closed_in |= call.number == libc::SYS_landlock_restrict_self;
-        match self.directory(&call) {
+        match self.ours(&call) {
             Some(ends) if self.waiting.len() < WAITING_MAX => {
                 self.waiting.push_back((call.id, ends));
                 self.start_waiting();
@@ -117,16 +119,29 @@ impl Renames {
         let _answered = watched::answer_call(self.listener.as_fd(), id, answer);
     }
 
-    /// What is asked for, if it is about a directory. Whatever cannot be found out the
-    /// kernel will say.
-    fn directory(&self, call: &WatchedCall) -> Option<Ends> {
+    /// What is asked for, if it is about a directory, or git links a file. Whatever cannot
+    /// be found out the kernel will say.
+    fn ours(&self, call: &WatchedCall) -> Option<Ends> {
         if self.closed_in {
             return None;
         }
+        // Whether a link is git's is known without a look at what it names.
+        let is_link = links(call.number);
+        if is_link && !is_gits(call.thread) {
+            return None;
+        }
         let asked = Asked::read(call)?;
+        // Git gives what it has just made its name that way, and looks at nothing then.
+        if is_link && asked.from.is_beside(&asked.to) {
+            return None;
+        }
         let from = asked.from.open(call.thread).ok()?;
         let found = statat(&from.base, &from.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+        let wanted = match asked.wish {
+            Wish::Rename => FileType::Directory,
+            Wish::Link => FileType::RegularFile,
+        };
+        if FileType::from_raw_mode(found.st_mode) != wanted {
             return None;
         }
         // As for Landlock: the machine may keep one program from more than another.
@@ -136,6 +151,7 @@ impl Renames {
         let to = asked.to.open(call.thread).ok()?;
         // Else its number was somebody else's while it was looked at.
         watched::still_waits(self.listener.as_fd(), call).then_some(Ends {
+            wish: asked.wish,
             from,
             to,
             flags: asked.flags,
@@ -150,6 +166,12 @@ impl Renames {
             Forked::Child => mover::run(ends, self.fence.as_ref()),
         }
     }
+}
+
+/// Whether a thread belongs to git, by the name it has. Whoever takes that name gets links
+/// that git would get.
+fn is_gits(thread: u32) -> bool {
+    std::fs::read(format!("/proc/{thread}/comm")).is_ok_and(|name| name == b"git\n")
 }
 
 /// What SELinux, AppArmor or another module of the kernel knows a process by, if there is one.

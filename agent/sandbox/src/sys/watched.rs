@@ -149,6 +149,21 @@ pub(crate) fn answer_call(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> 
 
 /// renameat2(2), unheard.
 pub(crate) fn rename_unheard(
+    dirs: [BorrowedFd<'_>; 2],
+    names: [&CStr; 2],
+    flags: u32,
+) -> io::Result<()> {
+    named_unheard(libc::SYS_renameat2, dirs, names, flags)
+}
+
+/// linkat(2), unheard. No link is followed.
+pub(crate) fn link_unheard(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2]) -> io::Result<()> {
+    named_unheard(libc::SYS_linkat, dirs, names, 0)
+}
+
+/// One of the calls that take two names and then their flags.
+fn named_unheard(
+    call: libc::c_long,
     [from_dir, to_dir]: [BorrowedFd<'_>; 2],
     [from, to]: [&CStr; 2],
     flags: u32,
@@ -160,7 +175,7 @@ pub(crate) fn rename_unheard(
     let result = unsafe {
         let (from_dir, to_dir) = (from_dir.as_raw_fd(), to_dir.as_raw_fd());
         let (from, to) = (from.as_ptr(), to.as_ptr());
-        libc::syscall(libc::SYS_renameat2, from_dir, from, to_dir, to, flags)
+        libc::syscall(call, from_dir, from, to_dir, to, flags)
     };
     match result {
         0 => Ok(()),

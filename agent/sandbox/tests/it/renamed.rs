@@ -262,6 +262,43 @@ assert all(os.waitpid(child, 0)[1] == 0 for child in children)",
 
 /// Whoever moves a directory lives behind a fence of its own, through which the command
 /// sends no signals; before version 6 there is no such fence, and its end is an error.
+fn git_is_given_a_second_name_only_where_it_is_known_by_the_same_number() {
+    let workspace = Workspace::new();
+    for name in ["one", "two", "three"] {
+        workspace.file(&format!("d/{name}"), "old\n");
+    }
+    // Who asks is known by this name, and `ln` says what came of it.
+    let script = "mkdir e && cp \"$(command -v ln)\" /tmp/git; \
+        for file in one two; do \
+          if /tmp/git d/$file e/$file 2> /tmp/why; then [ d/$file -ef e/$file ] && echo linked; \
+          else [ ! -e e/$file ] && grep -q 'Invalid cross-device link' /tmp/why && echo refused; fi \
+        done; \
+        ln d/three e/three && cat e/three; \
+        echo new > e/new && /tmp/git e/new d/new && [ e/new -ef d/new ] && cat d/new";
+    let finished = workspace.run(script);
+    if !can_rename(&finished) {
+        return;
+    }
+    ended_well(&finished);
+    let came = match finished.confined.copied {
+        Some(_) => "linked\nlinked\n",
+        None => "refused\nrefused\n",
+    };
+    assert_eq!(text(&finished), format!("{came}old\nnew\n"));
+    // What was tried left nothing behind, and what was linked is a file like any other.
+    let done = commit(&finished, &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    let path = workspace.path();
+    assert_eq!(
+        std::fs::read_to_string(path.join("e/three")).unwrap(),
+        "old\n"
+    );
+    assert_eq!(
+        path.join("e/one").exists(),
+        finished.confined.copied.is_some()
+    );
+}
+
 fn who_moves_a_directory_is_out_of_reach_or_its_end_is_told() {
     let workspace = Workspace::new();
     for turn in 0..8 {
@@ -312,6 +349,7 @@ support::on_all_layers!(
     a_rename_does_in_a_view_what_it_does_elsewhere,
     what_got_another_name_is_told_as_a_rename_and_happens,
     what_cannot_be_moved_whole_stays_as_it_was,
+    git_is_given_a_second_name_only_where_it_is_known_by_the_same_number,
     many_rename_at_once_and_are_signalled,
     who_moves_a_directory_is_out_of_reach_or_its_end_is_told,
 );

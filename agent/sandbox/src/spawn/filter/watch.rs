@@ -1,5 +1,5 @@
-//! The program that has renames wait until they are answered, see [`super::super::renames`],
-//! and the call by which a program closes itself in.
+//! The program that has renames and links wait until they are answered, see
+//! [`super::super::renames`], and the call by which a program closes itself in.
 //!
 //! It refuses nothing: what it does not name goes on to the filter of refusals, whose
 //! word counts more than this one's.
@@ -19,10 +19,10 @@ const fn upper_half(argument: u32) -> u32 {
     AT_ARGUMENTS + argument * 8 + 4
 }
 
-/// The calls that give something another name, by their forms.
+/// The calls that give something another name, or a second one, by their forms.
 #[cfg(target_arch = "x86_64")]
-const WITHOUT_FLAGS: &[i64] = &[libc::SYS_rename, libc::SYS_renameat];
-/// The calls that give something another name, by their forms.
+const WITHOUT_FLAGS: &[i64] = &[libc::SYS_rename, libc::SYS_renameat, libc::SYS_link];
+/// The calls that give something another name, or a second one, by their forms.
 #[cfg(not(target_arch = "x86_64"))]
 const WITHOUT_FLAGS: &[i64] = &[libc::SYS_renameat];
 
@@ -40,6 +40,7 @@ pub(crate) fn program() -> Vec<sock_filter> {
         step(LOAD, upper_half(4), 0, 0),
         step(JUMP_EQUAL, number(libc::SYS_landlock_restrict_self), 2, 4),
         step(JUMP_EQUAL, number(libc::SYS_renameat2), 1, 0),
+        step(JUMP_EQUAL, number(libc::SYS_linkat), 2, 0),
     ];
     for call in WITHOUT_FLAGS {
         let to_the_end = u8::try_from(backwards.len())
@@ -79,10 +80,11 @@ mod tests {
     }
 
     #[test]
-    fn renames_are_asked_about_but_those_of_the_sandbox_itself() {
+    fn new_names_are_asked_about_but_those_of_the_sandbox_itself() {
         let own = u64::from(WORD) << 32;
         for (number, at) in [
             (libc::SYS_renameat2, 4),
+            (libc::SYS_linkat, 4),
             (libc::SYS_landlock_restrict_self, 1),
         ] {
             for flags in [0, 1, 2, u64::from(u32::MAX), u64::from(WORD)] {
@@ -105,7 +107,11 @@ mod tests {
 
     #[test]
     fn nothing_else_is_asked_about_and_nothing_refused() {
-        let named = [libc::SYS_renameat2, libc::SYS_landlock_restrict_self];
+        let named = [
+            libc::SYS_renameat2,
+            libc::SYS_linkat,
+            libc::SYS_landlock_restrict_self,
+        ];
         let named: Vec<_> = named
             .into_iter()
             .chain(WITHOUT_FLAGS.iter().copied())

@@ -1,6 +1,6 @@
-//! What a rename that waits is about.
+//! What a rename or a link that waits is about.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,9 +18,19 @@ const PATH_BYTES: usize = 4096;
 /// Memory is there or not by pages, and none is smaller.
 const PAGE_BYTES: u64 = 4096;
 
-/// A rename in the words of whoever waits.
+/// What is to be done with the two names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The one instead of the other.
+    Rename,
+    /// The one beside the other.
+    Link,
+}
+
+/// A rename or a link in the words of whoever waits.
 #[derive(Debug)]
 pub(super) struct Asked {
+    pub wish: Wish,
     pub from: Place,
     pub to: Place,
     pub flags: u32,
@@ -33,9 +43,10 @@ pub(super) struct Place {
     path: CString,
 }
 
-/// The two ends of a rename, whoever asks.
+/// The two ends of it, whoever asks.
 #[derive(Debug)]
 pub(super) struct Ends {
+    pub wish: Wish,
     pub from: End,
     pub to: End,
     pub flags: u32,
@@ -49,11 +60,15 @@ pub(super) struct End {
 }
 
 impl Asked {
-    /// None where the kernel is to answer: something is wrong with it, or two things
-    /// exchange their names.
+    /// None where the kernel is to answer: something is wrong with it, two things
+    /// exchange their names, or a link is to be followed.
     pub(super) fn read(call: &WatchedCall) -> Option<Self> {
-        let ([from, to], flags) = forms(call)?;
-        if flags & !NO_REPLACE != 0 {
+        let (wish, [from, to], flags) = forms(call)?;
+        let known = match wish {
+            Wish::Rename => NO_REPLACE,
+            Wish::Link => 0,
+        };
+        if flags & !known != 0 {
             return None;
         }
         let memory = File::open(format!("/proc/{}/mem", call.thread)).ok()?;
@@ -64,6 +79,7 @@ impl Asked {
             })
         };
         Some(Self {
+            wish,
             from: place(from)?,
             to: place(to)?,
             flags,
@@ -71,24 +87,39 @@ impl Asked {
     }
 }
 
+/// Whether this call gives a second name.
+pub(super) fn links(number: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if number == libc::SYS_link {
+        return true;
+    }
+    number == libc::SYS_linkat
+}
+
 /// A descriptor, and the address of a path.
 type Told = (i32, u64);
 
-/// Both paths, and the flags.
-fn forms(call: &WatchedCall) -> Option<([Told; 2], u32)> {
+/// What is wished, both paths, and the flags.
+fn forms(call: &WatchedCall) -> Option<(Wish, [Told; 2], u32)> {
     let [first, second, third, fourth, flags, _] = call.arguments;
     #[cfg(target_arch = "x86_64")]
-    if call.number == libc::SYS_rename {
-        return Some(([(libc::AT_FDCWD, first), (libc::AT_FDCWD, second)], 0));
+    if let Some(wish) = match call.number {
+        libc::SYS_rename => Some(Wish::Rename),
+        libc::SYS_link => Some(Wish::Link),
+        _ => None,
+    } {
+        let paths = [(libc::AT_FDCWD, first), (libc::AT_FDCWD, second)];
+        return Some((wish, paths, 0));
     }
-    let flags = match call.number {
-        libc::SYS_renameat => 0,
-        libc::SYS_renameat2 => low(flags),
+    let (wish, flags) = match call.number {
+        libc::SYS_renameat => (Wish::Rename, 0),
+        libc::SYS_renameat2 => (Wish::Rename, low(flags)),
+        libc::SYS_linkat => (Wish::Link, low(flags)),
         _ => return None,
     };
     let from = (low(first).cast_signed(), second);
     let to = (low(third).cast_signed(), fourth);
-    Some(([from, to], flags))
+    Some((wish, [from, to], flags))
 }
 
 /// What of an argument is an `int` to the kernel.
@@ -121,6 +152,17 @@ fn text(memory: &File, address: u64) -> Option<CString> {
 }
 
 impl Place {
+    /// Whether it names something in the directory that the other names something in, as
+    /// far as their letters say.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        fn above(path: &CStr) -> &[u8] {
+            let path = path.to_bytes();
+            let end = path.iter().rposition(|byte| *byte == b'/');
+            path.get(..end.unwrap_or_default()).unwrap_or_default()
+        }
+        self.dir == other.dir && above(&self.path) == above(&other.path)
+    }
+
     /// Takes hold of what its path starts at, as this thread sees it. All that a command
     /// starts has the same root.
     pub(super) fn open(self, thread: u32) -> io::Result<End> {

@@ -5,9 +5,11 @@
 //! overlay says `EXDEV` is a directory made under the new name and what is in it moved
 //! there. The kernel copies what of that lay in the workspace, as for any change to it.
 
+mod second;
 mod tree;
 
 use std::ffi::{CStr, CString};
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use nix::sys::signal::SigSet;
@@ -17,10 +19,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::call::{End, Ends};
+use super::call::{End, Ends, Wish};
 use crate::landlock::Fence;
 use crate::sys;
-use crate::sys::watched::rename_unheard;
+use crate::sys::watched::{link_unheard, rename_unheard};
 
 /// The kernel's mark of an overlay, from linux/magic.h.
 const OVERLAY: i64 = 0x794c_7630;
@@ -34,7 +36,11 @@ struct Named {
 /// Runs in the child of the fork and never comes back. Its status is the number of the
 /// error, 0 for none.
 pub(super) fn run(ends: &Ends, fence: Option<&Fence>) -> ! {
-    let errno = match confined(ends, fence).and_then(|()| moved(ends)) {
+    let done = confined(ends, fence).and_then(|()| match ends.wish {
+        Wish::Rename => moved(ends),
+        Wish::Link => second::given(ends),
+    });
+    let errno = match done {
         Ok(()) => 0,
         Err(errno) => errno.raw_os_error(),
     };
@@ -81,10 +87,16 @@ fn moved(ends: &Ends) -> rustix::io::Result<()> {
 
 /// renameat2 as the kernel does it.
 fn renamed(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2], flags: u32) -> rustix::io::Result<()> {
-    rename_unheard(dirs, names, flags).map_err(|error| {
-        let errno = error.raw_os_error().unwrap_or_default();
-        Errno::from_raw_os_error(errno)
-    })
+    rename_unheard(dirs, names, flags).map_err(|error| errno_of(&error))
+}
+
+/// linkat as the kernel does it.
+fn linked(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2]) -> rustix::io::Result<()> {
+    link_unheard(dirs, names).map_err(|error| errno_of(&error))
+}
+
+fn errno_of(error: &io::Error) -> Errno {
+    Errno::from_raw_os_error(error.raw_os_error().unwrap_or_default())
 }
 
 /// The directory in which this is a name, unless it is none.

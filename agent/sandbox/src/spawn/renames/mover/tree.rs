@@ -7,12 +7,12 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
-    chmodat, fchmod, fchown, fremovexattr, fsetxattr, fstat, futimens, linkat, mkdirat, openat,
-    statat, unlinkat,
+    chmodat, fchmod, fchown, fremovexattr, fsetxattr, fstat, futimens, mkdirat, openat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 
-use super::renamed;
+use super::{linked, renamed};
 use crate::changeset::node::xattrs_of;
 use crate::spawn::renames::call::NO_REPLACE;
 
@@ -119,9 +119,9 @@ impl Tree<'_> {
     fn move_one(&mut self, level: &Level, name: &CStr) -> rustix::io::Result<()> {
         let found = statat(&level.from, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_dir = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-        let linked = (!is_dir && found.st_nlink > 1).then_some((found.st_dev, found.st_ino));
-        if let Some(first) = linked.and_then(|file| self.linked.get(&file)) {
-            linkat(self.top, first, &level.to, name, AtFlags::empty())?;
+        let several = (!is_dir && found.st_nlink > 1).then_some((found.st_dev, found.st_ino));
+        if let Some(first) = several.and_then(|file| self.linked.get(&file)) {
+            linked([self.top, level.to.as_fd()], [first, name])?;
             return unlinkat(&level.from, name, AtFlags::empty()).inspect_err(|_| {
                 // It is still under its old name.
                 let _removed = unlinkat(&level.to, name, AtFlags::empty());
@@ -132,7 +132,7 @@ impl Tree<'_> {
             Err(Errno::XDEV) if is_dir => return self.place(dirs, [name, name]),
             answered => answered?,
         }
-        let Some(file) = linked else {
+        let Some(file) = several else {
             return Ok(());
         };
         let path = CString::new([&self.place[..], name.to_bytes()].concat());
