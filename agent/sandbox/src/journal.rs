@@ -43,6 +43,7 @@ mod incoming;
 mod moved;
 mod parents;
 mod plan;
+mod record;
 mod recover;
 mod retain;
 mod stage;
@@ -69,6 +70,7 @@ pub use self::failed::{CommitFailure, Stuck, StuckWhy};
 pub use self::forget::ForgetError;
 pub use self::incoming::Incoming;
 pub use self::parents::NewFile;
+pub use self::record::{Record, Written};
 pub use self::recover::Recovered;
 pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};
 pub use self::steps::{Then, Watch};
@@ -99,6 +101,8 @@ pub struct Journal {
     found: Arc<Mutex<Recovered>>,
     /// The lock, while it is held.
     held: Arc<Mutex<Weak<OwnedFd>>>,
+    /// What was written down through it.
+    since: Arc<Mutex<record::Since>>,
     /// How long one step may take, where that is not for the file system to say.
     step_max: Option<Duration>,
 }
@@ -240,6 +244,7 @@ impl Journal {
             besides: Arc::new(besides::Nothing),
             found: Arc::default(),
             held: Arc::default(),
+            since: Arc::default(),
             step_max: None,
         };
         let _lock = journal.lock()?;
@@ -260,6 +265,7 @@ impl Journal {
         recovered.waiting.splice(0..0, waiting);
         journal.clear_incoming();
         journal.clear_asides();
+        journal.prune_at_first()?;
         Ok((journal, recovered))
     }
 

@@ -184,7 +184,7 @@ pub(super) fn take_back(
                 format!("there is no commit {id}; see `hermitcrab undo --list`"),
                 exit::USAGE,
             ),
-            None => (nothing(runtime, again, &commits), exit::TOOL_FAILED),
+            None => (nothing(runtime, ground, again, &commits), exit::TOOL_FAILED),
         });
     }
     for commit in chosen {
@@ -212,20 +212,30 @@ fn is_open(commit: &Kept) -> bool {
     commit.undoes.is_none() && !commit.is_stuck
 }
 
-/// Nothing here; what was last done elsewhere is told, and taken back by its number only.
-fn nothing(runtime: &Runtime, again: &str, commits: &[Kept]) -> String {
-    let newest = commits.iter().rev().find(|commit| is_open(commit));
-    let Some((newest, change)) = newest.and_then(|commit| Some((commit, commit.touched.first()?)))
-    else {
-        return "there is nothing to undo".to_owned();
+/// Nothing here; what was last taken back here, or done elsewhere, is told, and taken back by
+/// its number only.
+fn nothing(runtime: &Runtime, ground: &Ground, again: &str, commits: &[Kept]) -> String {
+    let undone = |commit: &&Kept| {
+        commit.undoes.is_some() && !commit.is_stuck && is_here(runtime, ground, commit)
     };
-    format!(
-        "there is nothing to undo{}; the last change elsewhere is commit {} in `{}`: `{again} {}` takes it back",
-        here(runtime, &[newest]),
-        newest.id,
-        String::from_utf8_lossy(&change.root),
-        newest.id
-    )
+    let undone = commits.iter().rev().find(undone).map(|undone| {
+        let note = one_line(&undone.note);
+        format!("`{again} {}` takes back `{note}`", undone.id)
+    });
+    let newest = commits.iter().rev().find(|commit| is_open(commit));
+    let elsewhere = newest.and_then(|commit| Some((commit, commit.touched.first()?)));
+    match (elsewhere, undone) {
+        (None, None) => "there is nothing to undo".to_owned(),
+        (None, Some(undone)) => format!("there is nothing to undo but an undo: {undone}"),
+        (Some((newest, change)), undone) => format!(
+            "there is nothing to undo{}; the last change elsewhere is commit {} in `{}`: `{again} {}` takes it back{}",
+            here(runtime, &[newest]),
+            newest.id,
+            String::from_utf8_lossy(&change.root),
+            newest.id,
+            undone.map_or_else(String::new, |undone| format!("; here {undone}")),
+        ),
+    }
 }
 
 fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble> {

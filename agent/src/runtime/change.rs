@@ -21,7 +21,9 @@ use hermitcrab_sandbox::{
 
 use super::{
     edit::{Before, FileChange, Received},
-    hands::{Hands, NEW_FILE_MODE, Offshoot, action, action_on_tree, stop, unknown},
+    hands::{
+        Displaced, Hands, NEW_FILE_MODE, Offshoot, Put, action, action_on_tree, stop, unknown,
+    },
     place::{Place, Spot},
     planned, shown,
     turn::Stop,
@@ -207,10 +209,12 @@ impl Hands<'_> {
         let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
         // What a plan's action changes can be taken back, whatever it is.
         let is_kept = self.tool == Tool::Directory;
+        // A single write is kept by itself; whatever else is done is kept as a commit.
+        let is_write = |change: &FileChange| matches!(change, FileChange::Write { .. });
         let is_one = changes.len() <= 1
             && changes
                 .iter()
-                .all(|change| is_bound(change) && !has_a_mode(change));
+                .all(|change| is_bound(change) && is_write(change) && !has_a_mode(change));
         let done = if is_kept || (!is_one && changes.iter().all(goes_together)) {
             self.change_together(changes)
         } else {
@@ -424,10 +428,13 @@ impl Hands<'_> {
                 dir_mode,
                 place,
                 content,
+                displaced: Displaced::Kept,
             };
             return self.perform_with_parents(actions, show, &new).map(drop);
         }
-        let made = self.perform(actions, show, |mounts, permits| {
+        self.ready_to_keep();
+        let tool = self.tool;
+        let made = self.perform_kept(actions, show, |mounts, journal, permits| {
             let mut permits = permits.into_iter();
             let mut made = 0_usize;
             let mut step = |place: &Place, act: Act<'_>| {
@@ -456,8 +463,16 @@ impl Hands<'_> {
                             Before::Long(old) => (Base::Content(old.digest), None),
                             Before::Unread => (Base::AnyFile, None),
                         };
+                        let note = format!("{tool}: {}", place.below);
+                        let put = Put {
+                            path: &place.below,
+                            content,
+                            base,
+                            mode,
+                            note: &note,
+                        };
                         step(place, &mut |dir, permits| {
-                            Some(dir.write(permits.next()?, &place.below, content, base, mode))
+                            Some(put.done(dir, journal, permits.next()?).map(drop))
                         })
                     }
                     FileChange::Delete { place, before } => step(place, &mut |dir, permits| {

@@ -11,6 +11,7 @@ mod look;
 mod many;
 mod read;
 mod remembered;
+mod write;
 
 use std::path::{Path, PathBuf};
 
@@ -24,30 +25,28 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
     rules::Sensitivity,
-    session::Call,
     time::Instant,
     tool::Tool,
 };
 use hermitcrab_sandbox::{
     Journal,
-    dircap::{Base, DirCap, Entry, FsError, Stat, dir_digest},
-    journal::NewFile,
+    dircap::{DirCap, Entry, FsError, Stat},
 };
 
 use super::{
     Runtime,
     agent_state::AgentState,
-    edit::{Before, Received},
+    edit::Before,
     mounts::Mounts,
     place::{self, Place},
     result::{Asked, ChangeSummary},
-    shown,
     turn::{Reach, Stop, Turn},
     visible,
 };
 use crate::{digest::sha256, text::pytext};
 
 pub use self::long::{Content, Passed, Taker};
+pub(super) use self::write::{Displaced, Offshoot, Put};
 
 /// The longest file a tool reads whole, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
@@ -59,17 +58,6 @@ pub(super) const NEW_FILE_MODE: u32 = 0o600;
 const NEW_DIR_MODE: u32 = 0o777;
 /// Those of directories on the way to a file that is its owner's alone.
 const OWN_DIR_MODE: u32 = 0o700;
-
-/// A file to be made together with the directories on the way to it.
-#[derive(Clone, Copy)]
-pub(super) struct Offshoot<'a> {
-    /// The directories that are missing, outermost first.
-    pub missing: &'a [Place],
-    /// Their permission bits.
-    pub dir_mode: u32,
-    pub place: &'a Place,
-    pub content: &'a [u8],
-}
 
 /// A tool's reach during one call.
 pub struct Hands<'r> {
@@ -315,155 +303,22 @@ impl Hands<'_> {
         }
     }
 
-    /// Puts a file in place, with the directories on the way to it; what was put
-    /// there. An old file keeps its permission bits.
-    pub fn write(&mut self, place: &Place, before: &Before, content: &[u8]) -> Result<Stat, Stop> {
-        let mode = matches!(before, Before::Nothing).then_some(NEW_FILE_MODE);
-        let dir_mode = self.new_dir_mode();
-        self.write_with(place, before, content, (mode, dir_mode))
-    }
-
-    /// Like [`Hands::write`], and the file is its owner's alone afterwards.
-    pub fn write_private(
-        &mut self,
-        place: &Place,
-        before: &Before,
-        content: &[u8],
-    ) -> Result<Stat, Stop> {
-        let modes = (Some(NEW_FILE_MODE), self.new_dir_mode());
-        self.write_with(place, before, content, modes)
-    }
-
-    /// The same, and so are directories that are made for it.
-    pub fn write_apart(
-        &mut self,
-        place: &Place,
-        before: &Before,
-        content: &[u8],
-    ) -> Result<Stat, Stop> {
-        let modes = (Some(NEW_FILE_MODE), OWN_DIR_MODE);
-        self.write_with(place, before, content, modes)
-    }
-
-    /// A file of somebody else's making, with the words that say whose; its owner's
-    /// alone, as directories that are made for it.
-    pub(super) fn receive(&mut self, received: &[Received<'_>]) -> Result<(), Stop> {
-        let show = |question: &Question| shown::received(question, received);
-        if let [one] = received {
-            let modes = (Some(NEW_FILE_MODE), OWN_DIR_MODE);
-            let what = (&one.place, &Before::Nothing, one.content);
-            return self.write_shown(what, modes, show).map(drop);
-        }
-        self.put_all(received, (NEW_FILE_MODE, OWN_DIR_MODE), show)
-    }
-
-    /// Permission bits of directories on the way to a file, as the user wants them
-    /// for others; its owner can always use one.
-    pub(super) fn new_dir_mode(&self) -> u32 {
-        (NEW_DIR_MODE & !self.runtime.config.umask) | OWN_DIR_MODE
-    }
-
-    fn write_with(
-        &mut self,
-        place: &Place,
-        before: &Before,
-        content: &[u8],
-        modes: (Option<u32>, u32),
-    ) -> Result<Stat, Stop> {
-        let show = |question: &Question| shown::write(question, place, before, content);
-        self.write_shown((place, before, content), modes, show)
-    }
-
-    fn write_shown<S: Into<super::turn::Shown>>(
-        &mut self,
-        (place, before, content): (&Place, &Before, &[u8]),
-        (mode, dir_mode): (Option<u32>, u32),
-        show: impl FnOnce(&Question) -> S,
-    ) -> Result<Stat, Stop> {
-        self.is_saved(place, before)?;
-        let missing = match before {
-            Before::Nothing => self.missing_parents(place)?,
-            Before::File(_) | Before::Long(_) | Before::Unread => Vec::new(),
-        };
-        let mut actions = Vec::with_capacity(missing.len() + 1);
-        for parent in &missing {
-            actions.push(action(Verb::FsCreate, parent, dir_digest(dir_mode))?);
-        }
-        let (verb, base) = match before {
-            Before::Nothing => (Verb::FsCreate, Base::Absent),
-            Before::File(old) => (Verb::FsModify, Base::Content(sha256(old))),
-            Before::Long(old) => (Verb::FsModify, Base::Content(old.digest)),
-            Before::Unread => (Verb::FsModify, Base::AnyFile),
-        };
-        actions.push(action(verb, place, sha256(content))?);
-        if !missing.is_empty() {
-            let new = Offshoot {
-                missing: &missing,
-                dir_mode,
-                place,
-                content,
-            };
-            return self.perform_with_parents(actions, show, &new);
-        }
-        self.perform(actions, show, |mounts, permits| {
-            let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
-            let permit = permits.into_iter().next().ok_or_else(|| unknown(place))?;
-            mount
-                .cap
-                .write_and_stat(permit, &place.below, content, base, mode)
-                .map_err(|error| stop_at(&error, place))
-        })?
-    }
-
-    /// One call that makes a file and the directories on the way to it: all of
-    /// it, or nothing, even if it is cut off in the middle.
-    pub(super) fn perform_with_parents<S: Into<super::turn::Shown>>(
-        &mut self,
-        actions: Vec<Action>,
-        shown: impl FnOnce(&Question) -> S,
-        new: &Offshoot<'_>,
-    ) -> Result<Stat, Stop> {
-        let Offshoot {
-            missing,
-            dir_mode,
-            place,
-            content,
-        } = *new;
-        let parents: Vec<_> = missing.iter().map(|parent| parent.below.clone()).collect();
-        let new = NewFile {
-            parents: &parents,
-            path: &place.below,
-            content,
-            mode: NEW_FILE_MODE,
-            dir_mode,
-        };
-        let event = self.called(Call {
-            by: self.by,
-            tool: self.tool,
-            actions,
-        });
-        self.has_acted = true;
-        let (mut turn, mounts, journal) = self.turn_with_journal()?;
-        let (call, done) = turn.begin(event, shown, |permits| {
-            let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
-            journal
-                .put_with_parents(&mount.cap, permits, &new)
-                .map_err(|error| stop(&error))
-        })?;
-        let outcome = match &done {
-            Ok(_) => Outcome::Done(Digest::NONE),
-            Err(_) => Outcome::Failed,
-        };
-        turn.finish(call, outcome)?;
-        done
-    }
-
     /// One call of the session from its start to its end.
     pub(super) fn perform<R, S: Into<super::turn::Shown>>(
         &mut self,
         actions: Vec<Action>,
         shown: impl FnOnce(&Question) -> S,
         act: impl FnOnce(&Mounts, Vec<Permit<'_>>) -> R,
+    ) -> Result<R, Stop> {
+        self.perform_kept(actions, shown, |mounts, _, permits| act(mounts, permits))
+    }
+
+    /// The same for one that keeps what it displaces, if there is a journal.
+    pub(super) fn perform_kept<R, S: Into<super::turn::Shown>>(
+        &mut self,
+        actions: Vec<Action>,
+        shown: impl FnOnce(&Question) -> S,
+        act: impl FnOnce(&Mounts, Option<&Journal>, Vec<Permit<'_>>) -> R,
     ) -> Result<R, Stop> {
         let only_looks = actions.iter().all(|action| action.verb().only_looks());
         let event = self.looks_or_calls(actions);
@@ -474,8 +329,8 @@ impl Hands<'_> {
             Reach::Acts
         };
         let asked = self.asked();
-        let (mut turn, mounts) = self.turn();
-        let act = |permits: Vec<Permit<'_>>| act(mounts, permits);
+        let (mut turn, mounts, journal) = self.turn_and_journal();
+        let act = |permits: Vec<Permit<'_>>| act(mounts, journal, permits);
         let (call, done) = turn.begin_reaching(reach, event, shown, act)?;
         match reach {
             Reach::Looks => {

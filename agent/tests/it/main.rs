@@ -101,5 +101,6 @@ mod tiny;
 mod together;
 mod typed;
 mod undo;
+mod undo_tools;
 mod why_ended;
 mod withheld;

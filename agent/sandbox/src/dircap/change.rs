@@ -3,7 +3,7 @@
 //! Every name is changed in its opened directory, with no link on the way, and what
 //! was changed is on the disk when the call returns.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::authority::Verb;
@@ -51,12 +51,40 @@ impl DirCap {
         base: Base,
         mode: Option<u32>,
     ) -> Result<Stat, FsError> {
+        self.spend_write(permit, path, content, base)?;
+        write::write(self.fd.as_fd(), path, content, base, mode, None).map(Stat::from)
+    }
+
+    /// The same, and `keep` is shown what is displaced of a file whose content is known: in a
+    /// directory, under a name that is free afterwards if it says so.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub(crate) fn write_keeping(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        content: &[u8],
+        (base, mode): (Base, Option<u32>),
+        keep: &mut dyn FnMut(BorrowedFd<'_>, &[u8]) -> bool,
+    ) -> Result<Stat, FsError> {
+        self.spend_write(permit, path, content, base)?;
+        let dir = self.fd.as_fd();
+        write::write(dir, path, content, base, mode, Some(keep)).map(Stat::from)
+    }
+
+    fn spend_write(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        content: &[u8],
+        base: Base,
+    ) -> Result<(), FsError> {
         let verb = match base {
             Base::Absent => Verb::FsCreate,
             Base::AnyFile | Base::Content(_) => Verb::FsModify,
         };
-        self.spend_content(permit, verb, path, sha256(content))?;
-        write::write(self.fd.as_fd(), path, content, base, mode).map(Stat::from)
+        self.spend_content(permit, verb, path, sha256(content))
     }
 
     /// Replaces a file only if it still holds `base`; `fs.modify`.

@@ -39,6 +39,9 @@ pub enum Base {
     Content(Digest),
 }
 
+/// Who wants what is displaced, in a directory under a name; says whether the name is free.
+pub(super) type Keeper<'a> = Option<&'a mut dyn FnMut(BorrowedFd<'_>, &[u8]) -> bool>;
+
 /// Puts `content` under `path`; the facts about the new file.
 pub(super) fn write(
     dir: BorrowedFd<'_>,
@@ -46,6 +49,7 @@ pub(super) fn write(
     content: &[u8],
     base: Base,
     mode: Option<u32>,
+    keeper: Keeper<'_>,
 ) -> Result<Stat, FsError> {
     if fault::is(Fault::WriteFollowsSymlink) {
         return write_through(dir, path, content);
@@ -62,7 +66,7 @@ pub(super) fn write(
     match base {
         Base::Absent => temporary.rename(&at, RenameFlags::NOREPLACE)?,
         Base::AnyFile => temporary.rename(&at, RenameFlags::empty())?,
-        Base::Content(digest) => temporary.exchange(&at, digest)?,
+        Base::Content(digest) => temporary.exchange(&at, digest, keeper)?,
     }
     rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))?;
     Ok(stat)
@@ -153,7 +157,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// Swaps, looks at what came out, and swaps back if it is not `base`.
-    fn exchange(mut self, at: &Place<'_>, base: Digest) -> Result<(), FsError> {
+    fn exchange(mut self, at: &Place<'_>, base: Digest, keeper: Keeper<'_>) -> Result<(), FsError> {
         let name = self.name.clone().unwrap_or_default();
         let mut put_in = self.version(&name, at)?;
         self.swap(&name, at)?;
@@ -163,7 +167,8 @@ impl<'a> Temporary<'a> {
         let mut out = self.version(&name, at)?;
         if out.digest == Some(base) {
             // What is displaced is the version that was shown: let it go.
-            self.name = kept;
+            let is_taken = keeper.is_some_and(|keep| keep(self.parent.as_fd(), &name));
+            self.name = kept.filter(|_| !is_taken);
             return Ok(());
         }
         // Somebody may save between two swaps; then that version comes out in
@@ -294,7 +299,7 @@ pub(super) fn append(dir: BorrowedFd<'_>, path: &RelPath, more: &[u8]) -> Result
         })?;
         let base = Base::Content(sha256(&content));
         content.extend_from_slice(more);
-        match write(dir, path, &content, base, None) {
+        match write(dir, path, &content, base, None, None) {
             Err(FsError::Denied(denial))
                 if denial.code() == DenialCode::ChangedSinceShown && tries < TRIES_MAX =>
             {

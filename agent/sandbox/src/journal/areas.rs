@@ -94,7 +94,8 @@ impl Journal {
     }
 }
 
-fn path_of(dir: BorrowedFd<'_>) -> std::io::Result<PathBuf> {
+/// Where a directory is.
+pub(super) fn path_of(dir: BorrowedFd<'_>) -> std::io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))
 }
 

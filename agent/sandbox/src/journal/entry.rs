@@ -281,6 +281,13 @@ impl<'j> Entry<'j> {
 
     /// Writes the plan down under the name of `state`, durably.
     pub(super) fn write(&self, plan: &Plan, state: State) -> Result<(), JournalError> {
+        self.note(plan, state)?;
+        self.flush()
+    }
+
+    /// The same, of what happened already: after a loss of power the whole plan is there,
+    /// or nothing.
+    pub(super) fn note(&self, plan: &Plan, state: State) -> Result<(), JournalError> {
         self.pass("write a plan")?;
         let file = rustix::fs::openat(
             &self.dir,
@@ -298,8 +305,7 @@ impl<'j> Entry<'j> {
             .map_err(|source| io_error("write a plan in", self.place(), source))?;
         self.pass("flush a plan")?;
         rustix::fs::fsync(&file).map_err(|errno| io_error("flush", self.place(), errno))?;
-        self.rename(UNFINISHED, state.file())?;
-        self.flush()
+        self.rename(UNFINISHED, state.file())
     }
 
     /// Gives the plan its next name, durably.

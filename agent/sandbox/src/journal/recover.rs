@@ -155,8 +155,9 @@ fn take_back(
 }
 
 /// A journal that nobody else works with while this lives, and in which nothing is unfinished.
+#[derive(Debug)]
 pub(super) struct Finished {
-    _lock: Arc<OwnedFd>,
+    pub lock: Arc<OwnedFd>,
     /// The number of what is begun in it.
     pub next: u64,
     /// What is half done where nobody answers.
@@ -183,7 +184,7 @@ impl Journal {
             listed = self.listed()?;
         }
         Ok(Finished {
-            _lock: lock,
+            lock,
             next: listed.last().map_or(1, |last| last.saturating_add(1)),
             waiting: listed.waiting,
         })

@@ -11,7 +11,7 @@ use super::entry::{Entry, State};
 use super::{Journal, JournalError};
 
 /// Commits kept at most, those with the same note counted once.
-pub const ENTRIES_MAX: usize = 50;
+pub const ENTRIES_MAX: usize = 200;
 /// Commits kept at most, whatever their notes.
 const PIECES_MAX: usize = 500;
 /// Bytes their displaced files may have together.

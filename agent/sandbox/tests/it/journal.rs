@@ -8,6 +8,7 @@ mod held_up;
 mod moved;
 mod nested;
 mod others;
+mod recorded;
 
 use crate::support;
 

@@ -1,0 +1,303 @@
+//! What a single write displaced, kept so that it can be taken back.
+//!
+//! What for: a file that a tool writes is put in place by itself, all of it or nothing
+//! ([`DirCap::write`], [`super::parents`]), and needs no plan. But its user
+//! takes back what was done without a thought for how it was done. So what the write displaced
+//! comes here instead of going, and afterwards it is written down what was done, in the form
+//! of a commit that is finished.
+//!
+//! It must never fail a write: whatever cannot be kept is gone as it would have been without
+//! this. Whoever is killed between the two leaves an entry that says nothing, which
+//! goes when the journal is opened next.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::authority::Verb;
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::path::RelPath;
+use rustix::io::Errno;
+
+use super::areas::path_of;
+use super::commit::slot_of;
+use super::entry::{Entry, State};
+use super::plan::{Act, Op, Plan, Root, Staged, Touched};
+use super::recover::Finished;
+use super::stage::{Like, Source, Stager, Usable};
+use super::{CommitId, Journal, JournalError, io_error, retain};
+use crate::changeset::node::{Holds, Tree, fingerprint, read_tree};
+use crate::dircap::open::{open_parent, stat_name};
+use crate::dircap::{Base, DirCap, FsError, Stat};
+
+/// Where what is displaced lies in an entry: it is of the first step and the only one.
+const SLOT: &[u8] = b"0";
+/// After so many records, or so many bytes in them, it is looked which of the oldest commits
+/// are too many. Before that they are no burden, and to remove one for each that comes would
+/// be most of its work.
+const RECORDS_UNPRUNED_MAX: u64 = 2048;
+const BYTES_UNPRUNED_MAX: u64 = 64 << 20;
+/// Who opens the journal looks where there are more, and each so many times for their bytes.
+const LOOKED_AT_EACH: u64 = 8;
+
+/// What was written down since it was last looked which commits are too many, and the number
+/// of the next one, as long as the journal's directory is as it was left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Since {
+    records: u64,
+    bytes: u64,
+    next: Option<((i64, i64), u64)>,
+}
+
+/// An entry for a write that is about to happen. It goes unless the write is written down.
+#[derive(Debug)]
+pub struct Record<'j> {
+    journal: &'j Journal,
+    entry: Option<Entry<'j>>,
+    // After the entry: nobody else works with the journal until that is done or gone.
+    _lock: Arc<OwnedFd>,
+}
+
+/// A write that happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// The directories that were made for it, each in the one before, then the file.
+    pub places: &'a [RelPath],
+    /// Whether there was a file, or there is one now.
+    pub verb: Verb,
+    /// What was written.
+    pub content: Digest,
+    /// What it was of, for people.
+    pub note: &'a str,
+}
+
+impl Journal {
+    /// Makes an entry for a write.
+    ///
+    /// # Errors
+    /// The journal cannot be used; the write need not care.
+    pub fn record(&self) -> Result<Record<'_>, JournalError> {
+        let lock = self.lock()?;
+        let known = self.since().next;
+        if let Some((then, next)) = known
+            && self.touched_at() == Some(then)
+            && let Ok(entry) = Entry::create(self, next)
+        {
+            return Ok(self.begun(entry, lock));
+        }
+        drop(lock);
+        let Finished { lock, next, .. } = self.lock_finished()?;
+        let entry = Entry::create(self, next)?;
+        Ok(self.begun(entry, lock))
+    }
+
+    fn begun<'j>(&'j self, entry: Entry<'j>, lock: Arc<OwnedFd>) -> Record<'j> {
+        let next = entry.number.saturating_add(1);
+        self.since().next = self.touched_at().map(|then| (then, next));
+        Record {
+            journal: self,
+            entry: Some(entry),
+            _lock: lock,
+        }
+    }
+
+    /// When a name was last made or removed in its directory. Where times are coarse another
+    /// process may have done that since: it has the next number then, and that is noticed.
+    fn touched_at(&self) -> Option<(i64, i64)> {
+        let stat = rustix::fs::fstat(&*self.dir).ok()?;
+        Some((stat.st_mtime, i64::try_from(stat.st_mtime_nsec).ok()?))
+    }
+
+    fn since(&self) -> MutexGuard<'_, Since> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes what is too much of what they wrote down who ended before it was.
+    pub(super) fn prune_at_first(&self) -> Result<(), JournalError> {
+        let numbers = self.numbers()?;
+        let Some(newest) = numbers.last() else {
+            return Ok(());
+        };
+        if numbers.len() > retain::ENTRIES_MAX || newest % LOOKED_AT_EACH == 0 {
+            // That they stay is no failure.
+            let _pruned = retain::prune(self, *newest);
+        }
+        Ok(())
+    }
+
+    /// Removes what is too much, if so much was written down since it was last done.
+    fn prune_at_times(&self, number: u64, bytes: u64) {
+        let mut since = self.since();
+        since.records += 1;
+        since.bytes = since.bytes.saturating_add(bytes);
+        if since.records >= RECORDS_UNPRUNED_MAX || since.bytes >= BYTES_UNPRUNED_MAX {
+            *since = Since::default();
+            drop(since);
+            // That they stay is no failure.
+            let _pruned = retain::prune(self, number);
+        }
+    }
+}
+
+impl Record<'_> {
+    /// Puts a file in place as [`DirCap::write`] does, and keeps the version it displaces.
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn write(
+        &self,
+        dir: &DirCap,
+        permit: Permit<'_>,
+        path: &RelPath,
+        content: &[u8],
+        how: (Base, Option<u32>),
+    ) -> Result<Stat, FsError> {
+        dir.write_keeping(permit, path, content, how, &mut |parent, name| {
+            self.take(parent, name)
+        })
+    }
+
+    /// Takes a file that is displaced out of a directory, or a copy of it; whether the name
+    /// is free now.
+    fn take(&self, parent: BorrowedFd<'_>, name: &[u8]) -> bool {
+        let Some(entry) = &self.entry else {
+            return false;
+        };
+        match rustix::fs::renameat(parent, name, &entry.dir, SLOT) {
+            Ok(()) => true,
+            Err(Errno::XDEV) => {
+                // What is not there was not kept, and is known by that.
+                let _copied = self.copy(entry, parent, name);
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn copy(&self, entry: &Entry<'_>, parent: BorrowedFd<'_>, name: &[u8]) -> Result<(), FsError> {
+        // A name that was made up here.
+        let Ok(at) = RelPath::root().child(name) else {
+            return Ok(());
+        };
+        let tree = read_tree(parent, name).map_err(|source| FsError::Io {
+            operation: "keep",
+            path: at.clone(),
+            source,
+        })?;
+        let source = Source {
+            dir: parent,
+            at: &at,
+        };
+        let (like, slot) = (Like::kept(parent, &at), slot_of(0));
+        Stager::new(self.journal, entry.dir.as_fd())
+            .copy(source, &tree, &slot, &like, Usable::AsItsModeSays)
+            .map(drop)
+    }
+
+    /// Writes down what was done, and its name among the commits; `None` where somebody
+    /// changed the place since, or what was there could not be kept.
+    ///
+    /// # Errors
+    /// It could not be written down, and cannot be taken back.
+    pub fn finish(
+        mut self,
+        dir: &DirCap,
+        written: &Written<'_>,
+    ) -> Result<Option<CommitId>, JournalError> {
+        let place = || self.journal.place.clone();
+        let Some((entry, top)) = self.entry.as_ref().zip(written.places.first()) else {
+            return Ok(None);
+        };
+        let failed = |error: FsError| {
+            io_error(
+                "look at what was written for",
+                place(),
+                io::Error::other(error.to_string()),
+            )
+        };
+        let io = |source| io_error("look at what was written for", place(), source);
+        let (parent, name) = open_parent(dir.as_fd(), top).map_err(failed)?;
+        let now = read_tree(parent.as_fd(), &name).map_err(io)?;
+        let stat = stat_name(parent.as_fd(), &name, top).map_err(failed)?;
+        let Some(stat) = stat.filter(|_| holds(&now, top, written)) else {
+            return Ok(None);
+        };
+        let before = read_tree(entry.dir.as_fd(), SLOT).map_err(io)?;
+        if before.is_empty() != (written.verb == Verb::FsCreate) {
+            return Ok(None);
+        }
+        let staged = Staged {
+            inode: stat.st_ino,
+            state: fingerprint(&now),
+        };
+        let act = if before.is_empty() {
+            Act::Put { staged }
+        } else {
+            Act::Swap {
+                staged,
+                before: fingerprint(&before),
+            }
+        };
+        let root = rustix::fs::fstat(dir.as_fd()).map_err(|errno| io(errno.into()))?;
+        let path = path_of(dir.as_fd()).map_err(io)?;
+        let number = entry.number;
+        let plan = Plan {
+            number,
+            made_at: crate::ambient::seconds_since_1970(),
+            note: written.note.as_bytes().to_vec(),
+            undoes: None,
+            roots: vec![Root {
+                path: path.into_os_string().into_vec(),
+                inode: root.st_ino,
+                beside: None,
+            }],
+            ops: vec![Op {
+                root: 0,
+                path: top.clone(),
+                act,
+            }],
+            touched: written
+                .places
+                .iter()
+                .map(|path| touched(path, written.verb))
+                .collect(),
+            bytes_before: before.values().map(|node| node.bytes).sum(),
+        };
+        entry.note(&plan, State::Committed)?;
+        self.entry = None;
+        self.journal.prune_at_times(number, plan.bytes_before);
+        let id = CommitId(number);
+        self.journal.made().insert(id);
+        Ok(Some(id))
+    }
+}
+
+fn touched(path: &RelPath, verb: Verb) -> Touched {
+    Touched {
+        root: 0,
+        path: path.clone(),
+        verb,
+    }
+}
+
+/// Whether what is there is what was written, in directories that hold nothing else.
+fn holds(now: &Tree, top: &RelPath, written: &Written<'_>) -> bool {
+    let file = written.places.last().and_then(|file| {
+        let mut below = file.components().skip(top.components().count());
+        let below = below.try_fold(RelPath::root(), |path, name| path.child(name));
+        now.get(&below.ok()?)
+    });
+    now.len() == written.places.len()
+        && file.is_some_and(|file| file.holds == Holds::Content(written.content))
+}
+
+impl Drop for Record<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            // What cannot go now goes when the journal is opened next.
+            let _gone = entry.remove();
+        }
+    }
+}
