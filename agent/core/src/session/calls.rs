@@ -137,6 +137,11 @@ impl Session {
             return self.refuse_after(granted, id, Denial::new(DenialCode::UnknownCall, id));
         };
         let (by, tool) = (flight.by, flight.tool);
+        // A further look is by itself decided by what is held now.
+        let is_look = matches!(basis, Basis::FurtherLook);
+        if let Some(code) = self.ended_below(flight).filter(|_| !is_look) {
+            return self.refuse_after(granted, id, Denial::new(code, id));
+        }
         if let Some(action) = actions
             .iter()
             .find(|action| !verbs.contains(&action.verb()))
@@ -223,6 +228,16 @@ impl Session {
             }
             flight.grants.insert(grant);
         }
+    }
+
+    /// Why what a call did may not stand by now, whatever covers it: a grant it ran on
+    /// ended. Its grace is one to come to an end in, not one to change anything in.
+    pub(super) fn ended_below(&self, flight: &Flight) -> Option<DenialCode> {
+        let ended = |grant: &GrantId| match self.table.usable(*grant, self.now) {
+            Ok(()) | Err(DenialCode::Exhausted) => None,
+            Err(code) => Some(code),
+        };
+        flight.grants.iter().find_map(ended)
     }
 
     /// A running call also needs these grants to last: its program sees what

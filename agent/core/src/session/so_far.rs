@@ -23,6 +23,7 @@ impl Session {
             return actions.iter().map(|_| false).collect();
         };
         let (by, tool) = (flight.by, flight.tool);
+        let may_change = flight.stage == Stage::Running && self.ended_below(flight).is_none();
         let (verbs, isolation) = (tool.effect_verbs(), self.rules.isolation());
         let request = Request::new(call, by, tool, actions).within(&self.flow);
         // A mode speaks only where the user would be asked, and had not said no.
@@ -44,7 +45,7 @@ impl Session {
             .iter()
             .enumerate()
             .map(|(place, action)| {
-                flight.stage == Stage::Running
+                may_change
                     && verbs.contains(&action.verb())
                     && (fault::is(Fault::EarlyChangesAskNobody)
                         || self.rules.judge(tool, action) == Judgement::Plain
@@ -55,9 +56,12 @@ impl Session {
 
     pub(super) fn effects_so_far(&mut self, call: CallId, actions: Vec<Action>) -> Effects<'_> {
         let early = self.may_stand_early(call, &actions);
-        let runs = |flight: &super::calls::Flight| flight.stage == Stage::Running;
+        let flight = self.flights.get(&call);
+        let goes_on = flight.is_some_and(|flight| {
+            flight.stage == Stage::Running && self.ended_below(flight).is_none()
+        });
         let late = early.iter().zip(&actions).find(|(may, _)| !**may);
-        match late.filter(|_| self.flights.get(&call).is_some_and(runs)) {
+        match late.filter(|_| goes_on) {
             // Whether the call may have effects at all is said there.
             None => self.effects(call, actions),
             Some((_, action)) => {

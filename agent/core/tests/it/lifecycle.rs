@@ -133,6 +133,45 @@ fn a_call_that_began_before_the_deadline_may_go_on_for_the_grace_and_commits_not
 }
 
 #[test]
+fn in_the_grace_a_call_commits_nothing_on_other_grants_and_by_no_answer_either() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let writing = bench.on_files(&[Verb::FsCreate], "held");
+    bench.grant(any_program(), Uses::Uncounted, for_seconds(60));
+    bench.grant(writing, Uses::Uncounted, SESSION);
+    assert_eq!(bench.run("sleep"), Came::Permitted(1));
+    let call = bench.call.unwrap();
+    let asked_about = bench.file(Verb::FsCreate, "asked");
+    bench.seconds = 60;
+    assert_eq!(bench.effects(vec![asked_about]), Came::Asked);
+    bench.seconds = 61;
+    assert_eq!(
+        bench.answer(Reply::Yes(Scope::Session)),
+        Came::Denied(DenialCode::Expired)
+    );
+    bench.call = Some(call);
+    let held = bench.file(Verb::FsCreate, "held/new");
+    assert_eq!(
+        bench.session.may_stand_early(call, std::slice::from_ref(&held)),
+        [false]
+    );
+    for event in [
+        Event::EffectsSoFar {
+            call,
+            actions: vec![held.clone()],
+        },
+        Event::Effects {
+            call,
+            actions: vec![held],
+        },
+    ] {
+        assert_eq!(bench.step(event), Came::Denied(DenialCode::Expired));
+    }
+    bench.call = Some(call);
+    bench.finish();
+    assert_eq!(*kinds(&bench).last().unwrap(), "outcome");
+}
+
+#[test]
 fn a_tick_says_once_which_grants_their_deadline_ended() {
     let mut bench = Bench::new(Asking::Refuse);
     let soon = bench.grant(any_program(), Uses::Uncounted, for_seconds(10));
