@@ -18,6 +18,7 @@ use hermitcrab_core::{
 use super::{
     Hands, Runtime, planned,
     result::Asked,
+    standing::StoredGrants,
     turn::{Stop, Turn},
     words::{held_in_words, in_bytes},
 };
@@ -274,6 +275,7 @@ impl Runtime {
         Turn {
             machine: &self.machine,
             afoot: &self.afoot,
+            kept: StoredGrants::of(&self.adopted, self.desk.as_ref(), self.store.as_mut()),
             note: self
                 .steering
                 .as_ref()

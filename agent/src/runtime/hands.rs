@@ -40,6 +40,7 @@ use super::{
     mounts::Mounts,
     place::{self, Place},
     result::{Asked, ChangeSummary},
+    standing::StoredGrants,
     turn::{Reach, Stop, Turn},
     visible,
 };
@@ -367,9 +368,13 @@ impl Hands<'_> {
             journal,
             steering,
             afoot,
+            adopted,
+            desk,
+            store,
             ..
         } = &mut *self.runtime;
         let turn = Turn {
+            kept: StoredGrants::of(adopted, desk.as_ref(), store.as_mut()),
             machine,
             afoot,
             note: steering.as_ref().map(|steering| steering.note.as_str()),

@@ -14,6 +14,7 @@ use hermitcrab_core::{
 use super::{Runtime, RuntimeError, machine::Machine, warden::Adopted, words::nearest_directory};
 use crate::{
     approvals::{SharedDesk, Wish},
+    audit::LedgerError,
     store::keeper::Keeper,
 };
 
@@ -32,6 +33,53 @@ pub(super) fn portable(session: &Session, question: &Question) -> Vec<Option<Por
         .uncovered()
         .map(|action| session.rules().portable(action))
         .collect()
+}
+
+/// What is kept, as a turn sees it.
+pub(super) struct StoredGrants<'r> {
+    adopted: &'r Adopted,
+    desk: Option<&'r SharedDesk>,
+    store: Option<&'r mut Keeper>,
+}
+
+impl<'r> StoredGrants<'r> {
+    pub(super) const fn of(
+        adopted: &'r Adopted,
+        desk: Option<&'r SharedDesk>,
+        store: Option<&'r mut Keeper>,
+    ) -> Self {
+        Self {
+            adopted,
+            desk,
+            store,
+        }
+    }
+
+    /// Ends what was ended in the store since the last look; which calls are to stop.
+    ///
+    /// # Errors
+    /// The ledger cannot be written. It has ended all the same.
+    pub(super) fn end_what_was_revoked(
+        &mut self,
+        machine: &Machine,
+    ) -> Result<Vec<CallId>, LedgerError> {
+        let look = |adopted: &Adopted, keeper: &mut Keeper| {
+            let looked = keeper.refresh();
+            // Whoever looked before may still be at it, so this is done whatever
+            // the look says, and before anything that can fail.
+            (looked, adopted.end_gone(machine, keeper))
+        };
+        let (looked, ended) = match (self.desk, &mut self.store) {
+            (Some(desk), _) => look(self.adopted, &mut desk.borrow_mut().keeper),
+            (None, Some(keeper)) => look(self.adopted, keeper),
+            (None, None) => return Ok(Vec::new()),
+        };
+        if let Err(error) = looked {
+            let note = format!("the store is not trusted any more: {error}");
+            machine.step(Event::Note(note))?;
+        }
+        ended
+    }
 }
 
 impl Runtime {
@@ -96,24 +144,8 @@ impl Runtime {
     /// The same, and nobody waits until what ran on it has come to its end: it is killed.
     /// Which calls those are.
     pub(super) fn end_what_was_revoked(&mut self) -> Result<Vec<CallId>, RuntimeError> {
-        let look = |adopted: &Adopted, machine: &Machine, keeper: &mut Keeper| {
-            let looked = keeper.refresh();
-            // Whoever looked before may still be at it, so this is done whatever
-            // the look says, and before anything that can fail.
-            (looked, adopted.end_gone(machine, keeper))
-        };
-        let (looked, ended) = match (&self.desk, &mut self.store) {
-            (Some(desk), _) => {
-                let keeper = &mut desk.borrow_mut().keeper;
-                look(&self.adopted, &self.machine, keeper)
-            }
-            (None, Some(keeper)) => look(&self.adopted, &self.machine, keeper),
-            (None, None) => return Ok(Vec::new()),
-        };
-        if let Err(error) = looked {
-            self.note(format!("the store is not trusted any more: {error}"))?;
-        }
-        Ok(ended?)
+        let mut kept = StoredGrants::of(&self.adopted, self.desk.as_ref(), self.store.as_mut());
+        Ok(kept.end_what_was_revoked(&self.machine)?)
     }
 
     /// Keeps what the user wanted kept, now that the session took their answers.

@@ -162,7 +162,7 @@ impl Runtime {
         let shares: Vec<Share> = calls
             .iter()
             .enumerate()
-            .map(|(place, (tool, _))| self.share(by, tool, calls.get(..place).unwrap_or_default()))
+            .map(|(place, _)| self.share(by, calls.get(..place).unwrap_or_default()))
             .collect();
         let mut left: Vec<Option<Box<Left>>> = Vec::new();
         let mut not_started = Vec::new();
@@ -264,7 +264,7 @@ impl Runtime {
 
     /// A call's own copy of what it needs, as the calls before it leave it as
     /// far as that can be known.
-    fn share(&self, by: AgentId, tool: &str, before: &[Proposal<'_>]) -> Share {
+    fn share(&self, by: AgentId, before: &[Proposal<'_>]) -> Share {
         let state = self.agents.get(&by).cloned();
         let mut state = state.unwrap_or_else(|| AgentState::new(&self.config));
         let writes = |(tool, _): &Proposal<'_>| {
@@ -273,10 +273,9 @@ impl Runtime {
         state
             .reads
             .begin_beside(!before.is_empty(), before.iter().any(writes));
-        // A server may run for long, and what is revoked in the store meanwhile does
-        // not cover what it did. Every other tool here is over at once.
-        let runs = Tool::offered(tool).is_none();
-        let desk = self.desk.as_ref().filter(|_| runs);
+        // A server may run for long, and a question be open for long: what is revoked in
+        // the store meanwhile does not cover what comes after it.
+        let desk = self.desk.as_ref();
         Share {
             adopted: self.adopted.clone(),
             store: desk.map(|desk| desk.borrow().keeper.another()),

@@ -17,8 +17,9 @@ use hermitcrab_core::{
     session::{Event, Parts, Session},
 };
 
-use super::{afoot::Afoot, machine::Machine, mounts, result::Asked};
+use super::{afoot::Afoot, machine::Machine, mounts, result::Asked, standing::StoredGrants};
 use crate::{
+    audit::LedgerError,
     ports::{FileDiff, Keep, Prompt, Side, UserPort, Wider},
     text::rows,
 };
@@ -121,6 +122,8 @@ pub struct Turn<'r> {
     pub note: Option<&'r str>,
     /// Who has to see what it changes.
     pub(super) afoot: &'r Afoot,
+    /// What outlives the session, and can be ended while a question is open.
+    pub(super) kept: StoredGrants<'r>,
 }
 
 /// What a call may do to the world.
@@ -240,7 +243,13 @@ impl Turn<'_> {
                 None => Event::Answer(answer),
             },
         };
-        match self.step(reach, answer, &mut spend)? {
+        // Minutes may have passed. Whoever looks after what runs looks after no call that has
+        // yet to begin, and what covered a part of it may have been ended in the store.
+        let ended = self.kept.end_what_was_revoked(self.machine);
+        match ended
+            .map_err(unwritable)
+            .and_then(|_| self.step(reach, answer, &mut spend))?
+        {
             Came::Done(call, done) => Ok((call, done)),
             Came::Refused(denial) => {
                 if is_yes {
@@ -289,11 +298,7 @@ impl Turn<'_> {
         match came {
             Ok(Came::Refused(denial)) => Ok(Came::Refused(self.machine.spelled(denial))),
             Ok(came) => Ok(came),
-            // Nothing was spent, so it is a refusal like any other.
-            Err(error) => Err(Stop::refused(Denial::new(
-                DenialCode::LedgerUnwritable,
-                error,
-            ))),
+            Err(error) => Err(unwritable(error)),
         }
     }
 
@@ -315,6 +320,11 @@ impl Turn<'_> {
             ))),
         }
     }
+}
+
+/// Nothing was spent, so it is a refusal like any other.
+fn unwritable(error: LedgerError) -> Stop {
+    Stop::refused(Denial::new(DenialCode::LedgerUnwritable, error))
 }
 
 /// What became of a call, for a reader who is told of nothing else: a change may be

@@ -30,6 +30,7 @@ use super::{
     mounts::Mounts,
     result::Asked,
     shown,
+    standing::StoredGrants,
     turn::{Stop, Turn},
     uncounted::Uncounted,
     words,
@@ -200,6 +201,7 @@ impl Runtime {
         let mut turn = Turn {
             machine: &self.machine,
             afoot: &self.afoot,
+            kept: StoredGrants::of(&self.adopted, self.desk.as_ref(), self.store.as_mut()),
             note: None,
             user: &mut *self.user,
             questions: &mut questions,

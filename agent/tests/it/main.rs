@@ -41,6 +41,7 @@ mod cron;
 mod cron_runs;
 mod cut_off;
 mod disks;
+mod ended_meanwhile;
 mod ending;
 mod exec;
 mod extent;

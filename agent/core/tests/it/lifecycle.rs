@@ -151,7 +151,9 @@ fn in_the_grace_a_call_commits_nothing_on_other_grants_and_by_no_answer_either()
     bench.call = Some(call);
     let held = bench.file(Verb::FsCreate, "held/new");
     assert_eq!(
-        bench.session.may_stand_early(call, std::slice::from_ref(&held)),
+        bench
+            .session
+            .may_stand_early(call, std::slice::from_ref(&held)),
         [false]
     );
     for event in [
