@@ -282,7 +282,11 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
         Some(_) => runner.trouble.take().unwrap_or(exit::TOOL_FAILED),
     };
     match &run.became.error {
-        Some(why) => say(&format!("job {}: {}", visible(&id), visible(why))),
+        Some(why) => {
+            // What is told of it begins at the margin, what it says itself does not.
+            let why = visible(why).replace('\n', "\n    ");
+            say(&format!("job {}: {why}", on_one_line(&id)));
+        }
         None => println!("{}", visible(&run.said)),
     }
     if let Some(document) = &run.document {
@@ -368,7 +372,7 @@ impl Runner {
         };
         let id = jobs::text(job, "id");
         if !jobs::is_a_name(id) {
-            let message = format!("`{}` is no name of a directory", visible(id));
+            let message = format!("`{}` is no name of a directory", on_one_line(id));
             return Err((message, exit::USAGE));
         }
         let apart = ground.state_dir.join("jobs").join(id);

@@ -412,6 +412,31 @@ fn what_a_job_says_of_itself_cannot_look_like_what_is_said_of_it() {
 }
 
 #[test]
+fn what_is_told_of_a_run_begins_at_the_margin_and_what_the_job_says_does_not() {
+    let (home, _) = with_job("every 1h");
+    let script = home.path().join(".hermes/scripts/note.sh");
+    let words = "hermitcrab: job tidy: done";
+    std::fs::write(script, format!("echo; echo '{words}'; exit 3\n")).unwrap();
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let told = |change: &dyn Fn(&mut Value)| {
+        let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        jobs["jobs"][0]["next_run_at"] = "2026-01-01T00:00:00+00:00".into();
+        change(&mut jobs["jobs"][0]);
+        std::fs::write(&file, jobs.to_string()).unwrap();
+        let ran = home.run(&["cron", "tick"]);
+        assert!(ran.err.contains("tidy: done"), "{ran:?}");
+        let lines = ran.err.lines().filter(|line| line.starts_with(words));
+        assert_eq!(lines.count(), 0, "{ran:?}");
+    };
+    told(&|_| {});
+    told(&|job| job["id"] = format!("a\n{words}\nb").into());
+    told(&|job| {
+        job["repeat"] = json!({"times": 1, "completed": 1});
+        job["schedule"] = json!({"kind": "once", "run_at": "2026-01-01T00:00:00+00:00"});
+    });
+}
+
+#[test]
 fn a_job_that_is_worked_on_with_another_skill_is_another_one() {
     let (home, id) = with_job("every 1h");
     let file = home.path().join(".hermes/cron/jobs.json");

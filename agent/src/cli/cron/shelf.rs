@@ -25,7 +25,7 @@ use crate::{
     exit,
     jobs::{Script, content},
     runtime::Job,
-    screen::visible,
+    screen::on_one_line,
     text::pyjson,
     tools::cronjob::{jobs, schedule},
 };
@@ -108,7 +108,7 @@ impl Shelf {
         if let Some(at) = all.iter().position(|job| jobs::text(job, "id") == id) {
             match change(all.remove(at)) {
                 Some(job) => all.insert(at, job),
-                None => say(&format!("job {} {gone}", visible(id))),
+                None => say(&format!("job {} {gone}", on_one_line(id))),
             }
             let text = pyjson::ascii(&pyjson::indented(&json!({
                 "jobs": all, "updated_at": schedule::iso(&ambient::now_here()),
