@@ -5,6 +5,7 @@
 //! user's: its rules are added to the user's, and the strictest decides.
 
 pub mod edit;
+mod file;
 pub mod import;
 pub mod keys;
 pub mod models;
@@ -96,6 +97,8 @@ pub enum ConfigError {
     Io(PathBuf, io::Error),
     /// It is not what it should be; the text names the place.
     Form(PathBuf, String),
+    /// Somebody else may write it or its directory; the text says who, and what to do.
+    Others(PathBuf, String),
     /// The file is as it should be, and this change to it would not be.
     Change(String),
 }
@@ -110,6 +113,11 @@ impl fmt::Display for ConfigError {
                 "`{}` is not a configuration: {}",
                 path.display(),
                 one_line(what)
+            ),
+            Self::Others(path, what) => write!(
+                f,
+                "the configuration decides what is allowed, and of `{}` others decide: {what}",
+                path.display()
             ),
             Self::Change(what) => write!(f, "nothing was changed: {what}"),
         }
@@ -126,7 +134,7 @@ impl ConfigError {
             Self::Form(..) => format!(
                 "{self}; mend it there, or `hermitcrab config reset` begins a new one and keeps this beside it"
             ),
-            Self::Io(..) | Self::Change(_) => self.to_string(),
+            Self::Io(..) | Self::Others(..) | Self::Change(_) => self.to_string(),
         }
     }
 }
@@ -134,14 +142,12 @@ impl ConfigError {
 /// Reads the file; one that does not exist is an empty one.
 ///
 /// # Errors
-/// It cannot be read, or holds something unknown.
+/// It cannot be read, somebody else may write it, or it holds something unknown.
 pub fn read(path: &Path) -> Result<Config, ConfigError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
-        Err(error) => return Err(ConfigError::Io(path.to_owned(), error)),
-    };
-    parse(path, &text)
+    match file::text(path)? {
+        Some(text) => parse(path, &text),
+        None => Ok(Config::default()),
+    }
 }
 
 /// Reads what stands in a file; `path` is for messages only.

@@ -13,7 +13,7 @@ use std::{
 
 use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
-use super::{ConfigError, keys, parse};
+use super::{ConfigError, file, keys, parse};
 use crate::model::http::check_address;
 
 /// What a new file begins with.
@@ -33,15 +33,11 @@ impl Edit {
     /// Reads the file; one that does not exist begins with a word about itself.
     ///
     /// # Errors
-    /// It cannot be read, or is no configuration.
+    /// It cannot be read, somebody else may write it, or it is no configuration.
     pub fn open(path: &Path) -> Result<Self, ConfigError> {
         // Where a link leads, the file is.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => HEADER.to_owned(),
-            Err(error) => return Err(ConfigError::Io(path, error)),
-        };
+        let text = file::text(&path)?.unwrap_or_else(|| HEADER.to_owned());
         parse(&path, &text)?;
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
             ConfigError::Form(path.clone(), super::one_line(error.message()).into_owned())

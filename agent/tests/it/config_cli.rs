@@ -97,6 +97,66 @@ fn what_means_nothing_is_refused_with_what_was_meant() {
 }
 
 #[test]
+fn a_configuration_counts_only_where_nobody_else_can_have_written_it() {
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+    let home = Home::new();
+    let file = home.configure("[[grants]]\nverb = \"fs.create\"\non = \".\"\n");
+    let dir = file.parent().unwrap();
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let made = home.project().join("b.txt");
+    let refused = |words: &str| {
+        for arguments in [
+            &["exec", "--", "echo b > b.txt"][..],
+            &["config", "set", "mode", "prompt"],
+            &["caps", "list"],
+        ] {
+            let ran = home.run(arguments);
+            assert_eq!(ran.code, Some(64), "{arguments:?}: {ran:?}");
+            assert!(ran.err.contains(words), "{arguments:?}: {}", ran.err);
+        }
+        assert!(!made.exists());
+    };
+    mode(&file, 0o646);
+    refused("anybody may write it");
+    mode(&file, 0o644);
+    mode(dir, 0o757);
+    refused("anybody may write it");
+    mode(dir, 0o755);
+    if chown(&file, None, Some(12_345)).is_ok() {
+        mode(&file, 0o664);
+        refused("its group may write it");
+        mode(&file, 0o644);
+    }
+    if chown(&file, Some(12_345), None).is_ok() {
+        refused("it belongs to user 12345");
+        chown(&file, Some(rustix::process::geteuid().as_raw()), None).unwrap();
+    }
+    // Where it is kept elsewhere, that is looked at.
+    let elsewhere = home.path().join("dotfiles");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let kept = elsewhere.join("settings.toml");
+    std::fs::rename(&file, &kept).unwrap();
+    symlink(&kept, &file).unwrap();
+    mode(&elsewhere, 0o777);
+    refused("anybody may write it");
+    mode(&elsewhere, 0o755);
+    home.ok(&["exec", "--", "echo b > b.txt"]);
+    assert!(made.exists());
+    std::fs::remove_file(&made).unwrap();
+    // What nobody writes into is not waited for.
+    std::fs::remove_file(&kept).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &kept,
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap();
+    refused("is no file");
+}
+
+#[test]
 fn a_directory_that_is_added_can_be_read_until_it_is_removed() {
     let home = Home::new();
     std::fs::create_dir(home.path().join("more")).unwrap();
