@@ -147,7 +147,13 @@ impl UserPort for DeskUser {
     }
 
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
-        let recalled = self.desk.borrow().recall(&prompt);
+        // Questions wait for one another, and an answer may have been forgotten meanwhile. Of
+        // what cannot be read any more none is left.
+        let recalled = {
+            let mut desk = self.desk.borrow_mut();
+            let _looked = desk.keeper.refresh();
+            desk.recall(&prompt)
+        };
         if let Some(said) = recalled {
             self.desk.borrow_mut().repeated.push(format!(
                 "{} answered as the user wanted it repeated: {}",

@@ -19,16 +19,17 @@ use serde_json::{Value, json};
 
 use crate::support::{self, ManualClock, machine::Machine};
 
-/// A person who ends what was kept in another terminal, and then says yes once.
+/// A person who does something in another terminal while the first question is open, and
+/// then says yes once.
 struct EndsIt {
-    machine: Arc<Machine>,
+    elsewhere: Box<dyn Fn()>,
     shown: Rc<RefCell<Vec<String>>>,
 }
 
 impl UserPort for EndsIt {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
         if self.shown.borrow().is_empty() {
-            assert!(self.machine.keeper().revoke(StandingId::new(0)).unwrap());
+            (self.elsewhere)();
         }
         self.shown.borrow_mut().push(prompt.shown.to_owned());
         Reply::Yes(Scope::Once)
@@ -43,13 +44,27 @@ fn answered(
     let machine = Arc::new(Machine::new());
     assert_eq!(machine.write(&["always"], "new.txt", "1"), (1, true));
     std::fs::remove_file(made(&machine, "new.txt")).unwrap();
+    let other = Arc::clone(&machine);
+    let (reports, shown) = while_open(&machine, call, move || {
+        assert!(other.keeper().revoke(StandingId::new(0)).unwrap());
+    });
+    (reports, shown.len(), machine)
+}
+
+/// What these calls come to where this is done while the first question is open, and what
+/// was shown.
+fn while_open(
+    machine: &Machine,
+    call: impl FnOnce(&mut Runtime) -> Vec<CallReport>,
+    elsewhere: impl Fn() + 'static,
+) -> (Vec<CallReport>, Vec<String>) {
     let state_dir = machine.state_dir();
     let state = State::open(&state_dir).unwrap();
     let ledger = Ledger::open_anchored(&state_dir, Some(state.anchor)).unwrap();
     let desk = Desk::shared(machine.keeper());
     let shown = Rc::new(RefCell::new(Vec::new()));
     let user = EndsIt {
-        machine: Arc::clone(&machine),
+        elsewhere: Box::new(elsewhere),
         shown: Rc::clone(&shown),
     };
     let mut runtime = Runtime::open_on(
@@ -61,11 +76,10 @@ fn answered(
     .unwrap();
     let first = runtime.first_agent();
     runtime.grant_basics(first).unwrap();
-    assert_eq!(runtime.attach(desk).unwrap().adopted.len(), 1);
+    assert_eq!(runtime.attach(desk).unwrap().refused, []);
     let reports = call(&mut runtime);
     runtime.end_session().unwrap();
-    let asked = shown.borrow().len();
-    (reports, asked, machine)
+    (reports, shown.take())
 }
 
 fn made(machine: &Machine, name: &str) -> PathBuf {
@@ -140,4 +154,27 @@ fn nor_for_what_a_command_did_that_is_asked_about() {
         &machine,
         &Fate::RanDiscarded(DenialCode::Revoked),
     );
+}
+
+#[test]
+fn an_answer_that_is_forgotten_while_a_question_is_open_is_not_given_to_the_next() {
+    let machine = Arc::new(Machine::new());
+    assert_eq!(machine.write(&["repeat"], "new.txt", "1"), (1, true));
+    std::fs::remove_file(made(&machine, "new.txt")).unwrap();
+    let calls = [
+        ("write_file", json!({"path": "other.txt", "content": "2"})),
+        ("write_file", json!({"path": "new.txt", "content": "1"})),
+    ];
+    let other = Arc::clone(&machine);
+    let (reports, shown) = while_open(
+        &machine,
+        |runtime| {
+            let first = runtime.first_agent();
+            runtime.call_together(first, &calls.each_ref().map(|(tool, args)| (*tool, args)))
+        },
+        move || assert_eq!(other.keeper().forget(None).unwrap(), 1),
+    );
+    assert!(reports.iter().all(|report| report.fate == Fate::Ran));
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert!(shown[1].contains("new.txt"), "{shown:?}");
 }
