@@ -64,6 +64,7 @@ impl<'r> StoredGrants<'r> {
         machine: &Machine,
     ) -> Result<Vec<CallId>, LedgerError> {
         let look = |adopted: &Adopted, keeper: &mut Keeper| {
+            keeper.time_is(machine.now());
             let looked = keeper.refresh();
             // Whoever looked before may still be at it, so this is done whatever
             // the look says, and before anything that can fail.
@@ -90,7 +91,8 @@ impl Runtime {
     /// The ledger cannot be written.
     pub fn attach(&mut self, desk: SharedDesk) -> Result<TakenIn, RuntimeError> {
         let (here, live) = {
-            let keeper = &desk.borrow().keeper;
+            let keeper = &mut desk.borrow_mut().keeper;
+            keeper.time_is(self.clock.now());
             let live: Vec<Standing> = keeper.live().map(|(kept, _)| kept.clone()).collect();
             (keeper.here().clone(), live)
         };

@@ -17,7 +17,7 @@ use hermitcrab_core::{
         Audience, Due, Kept, PortableAuthority, PortableCap, Standing, StandingId, Surroundings,
         WallTime,
     },
-    time::Millis,
+    time::{Instant, Millis},
 };
 
 use super::{
@@ -53,6 +53,8 @@ pub struct Keeper {
     contents: Contents,
     workspace: String,
     here: Surroundings,
+    /// When the time was told first, and what time it was on the wall.
+    began: Option<(Instant, WallTime)>,
 }
 
 impl Keeper {
@@ -68,6 +70,7 @@ impl Keeper {
             contents,
             workspace: place.workspace,
             here: place.here,
+            began: None,
         })
     }
 
@@ -80,6 +83,7 @@ impl Keeper {
             contents: self.contents.clone(),
             workspace: self.workspace.clone(),
             here: self.here.clone(),
+            began: self.began,
         }
     }
 
@@ -89,9 +93,12 @@ impl Keeper {
         &self.here
     }
 
-    /// The time as it is known from here on.
-    pub fn set_time(&mut self, now: WallTime) {
-        self.here.now = now;
+    /// The time goes on, by the clock nobody sets: as long has passed on the wall since this
+    /// was said first.
+    pub fn time_is(&mut self, at: Instant) {
+        let (began, wall) = *self.began.get_or_insert((at, self.here.now));
+        let passed = at.as_millis().saturating_sub(began.as_millis());
+        self.here.now = wall.after(Millis::new(passed));
     }
 
     /// Everything kept, of all workspaces.
@@ -137,35 +144,28 @@ impl Keeper {
         })
     }
 
-    /// Does it count here and now?
-    #[must_use]
-    pub fn is_live(&self, id: StandingId) -> bool {
-        self.live().any(|(standing, _)| standing.id == id)
-    }
-
-    /// Does it count here and now, as one of this workspace or through a
-    /// reference that was given to it?
+    /// Does what came to count here, as one of this workspace or through a reference that was
+    /// given to it, still do so? How long it counts was settled then: a deadline of the
+    /// session ends it, and no clock that was set meanwhile.
     #[must_use]
     pub fn counts_here(&self, id: StandingId) -> bool {
-        let shared = || {
-            let given = self
-                .contents
-                .sturdy
-                .iter()
-                .any(|sturdy| sturdy.to == id && sturdy.audience == self.here.audience);
-            given.then(|| {
-                self.contents
-                    .standing
-                    .iter()
-                    .find(|kept| kept.standing.id == id)
-            })
+        let here = &self.here;
+        let is_given = || {
+            let mut sturdy = self.contents.sturdy.iter();
+            sturdy.any(|sturdy| sturdy.to == id && sturdy.audience == here.audience)
         };
-        self.is_live(id)
-            || shared().flatten().is_some_and(|kept| {
-                let mut standing = kept.standing.clone();
-                standing.audience = self.here.audience.clone();
-                standing.check(&self.here).is_ok()
-            })
+        let mut kept = self.contents.standing.iter();
+        let Some(kept) = kept.find(|kept| kept.standing.id == id) else {
+            return false;
+        };
+        let mut standing = kept.standing.clone();
+        if is_given() {
+            standing.audience = here.audience.clone();
+        }
+        match standing.check(here) {
+            Ok(_) | Err(Due::IntervalOver | Due::ClockWentBack) => true,
+            Err(_) => false,
+        }
     }
 
     /// The standing grants of this workspace that wait for a new yes.

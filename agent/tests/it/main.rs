@@ -59,6 +59,7 @@ mod ledger_looks;
 mod links;
 mod live;
 mod long_files;
+mod long_sessions;
 mod midrun;
 mod model_http;
 mod model_process;

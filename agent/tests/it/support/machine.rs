@@ -58,6 +58,7 @@ pub struct Opened {
     pub runtime: Runtime,
     pub user: ScriptedUser,
     pub desk: SharedDesk,
+    pub clock: ManualClock,
     pub taken_in: TakenIn,
 }
 
@@ -113,7 +114,7 @@ impl Machine {
         let mut config = super::config(self.workspace.clone(), self.state_dir());
         config.isolation = self.isolation;
         let mut runtime =
-            Runtime::open_on(config, ledger, Box::new(front), Box::new(clock)).unwrap();
+            Runtime::open_on(config, ledger, Box::new(front), Box::new(clock.clone())).unwrap();
         let first = runtime.first_agent();
         runtime.grant_basics(first).unwrap();
         let taken_in = runtime.attach(desk.clone()).unwrap();
@@ -121,6 +122,7 @@ impl Machine {
             runtime,
             user,
             desk,
+            clock,
             taken_in,
         }
     }
