@@ -2,7 +2,13 @@
 //! for the model, to remember what reached an agent, and to put a question of
 //! the model's own to the user.
 
-use std::os::fd::AsFd;
+use std::{
+    os::fd::AsFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use hermitcrab_core::{
     action::Action,
@@ -111,7 +117,7 @@ impl Runtime {
             (Verb::ModelSend, object, sha256(sent)),
             shown,
             &mut Vec::new(),
-            |_| send(),
+            |_, _| send(),
         )
     }
 
@@ -132,7 +138,7 @@ impl Runtime {
             action,
             shown,
             &mut Vec::new(),
-            |runtime| {
+            |runtime, _| {
                 runtime
                     .user
                     .clarify(&asking.question, asking.choices.as_deref())
@@ -242,7 +248,7 @@ impl Runtime {
         (verb, object, digest): (Verb, Object, Digest),
         shown: String,
         questions: &mut Vec<Asked>,
-        act: impl FnOnce(&mut Self) -> R,
+        act: impl FnOnce(&mut Self, &Over) -> R,
     ) -> Result<R, Denial> {
         let action = Action::new(verb, object, digest)
             .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
@@ -264,11 +270,21 @@ impl Runtime {
                 },
             )
             .map_err(refusal)?;
-        let done = act(self);
+        let over = Over::default();
+        let kill = over.clone();
+        // Whoever was stopped by now finds it said.
+        let _stopped = self.machine.runs(call, Box::new(move || kill.say()));
+        self.look_after_what_runs();
+        let done = act(self, &over);
+        // What came of it counts for nothing if what it went on was ended meanwhile.
+        let (outcome, done) = match self.machine.why_stopped(call) {
+            None => (Outcome::Done(Digest::NONE), Ok(done)),
+            Some(code) => (Outcome::Stopped, Err(Denial::new(code, call))),
+        };
         self.own_turn(questions)
-            .finish(call, Outcome::Done(Digest::NONE))
+            .finish(call, outcome)
             .map_err(refusal)?;
-        Ok(done)
+        done
     }
 
     fn own_turn<'t>(&'t mut self, questions: &'t mut Vec<Asked>) -> Turn<'t> {
@@ -283,6 +299,20 @@ impl Runtime {
             user: &mut *self.user,
             questions,
         }
+    }
+}
+
+/// Whether what something goes on was ended while it is done.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Over(Arc<AtomicBool>);
+
+impl Over {
+    fn say(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_said(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
     }
 }
 

@@ -262,7 +262,7 @@ impl Runtime {
         );
         if let Some(program) = &server.program {
             let spoken = self.spoken_with(by, (server, program), &shown, questions, |stream| {
-                exchange::ask(server, Some(stream), request, || true)
+                exchange::ask(server, Some(stream), request, || true, || true)
             })?;
             return Ok(match spoken.discarded {
                 None => exchange::told(server, spoken.said),
@@ -270,10 +270,19 @@ impl Runtime {
             });
         }
         let action = (Verb::NetConnect, server.peer()?, sha256(sent.as_bytes()));
-        self.guarded(by, Tool::External, action, shown, questions, |runtime| {
-            let is_wanted = || runtime.is_waited_for();
-            exchange::told(server, exchange::ask(server, None, request, is_wanted))
-        })
+        self.guarded(
+            by,
+            Tool::External,
+            action,
+            shown,
+            questions,
+            |runtime, over| {
+                let is_wanted = || !over.is_said() && runtime.is_waited_for();
+                let may_ask = || !over.is_said();
+                let answer = exchange::ask(server, None, request, is_wanted, may_ask);
+                exchange::told(server, answer)
+            },
+        )
     }
 
     /// What is told instead of a call to a server that failed too often just now.

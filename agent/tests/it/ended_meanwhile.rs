@@ -1,13 +1,21 @@
-//! What is ended in the store while a question is open covers nothing once it is answered.
+//! What is ended while a question is open, or a server is asked, covers nothing from then on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
+    path::PathBuf,
+    rc::Rc,
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
 
 use hermitcrab::{
     approvals::{Desk, DeskUser},
     audit::Ledger,
     ports::{Prompt, UserPort},
-    runtime::{CallReport, Fate, Runtime},
+    runtime::{CallReport, ExternalServer, Fate, GrantWords, Runtime},
     store::State,
 };
 use hermitcrab_core::{
@@ -17,7 +25,7 @@ use hermitcrab_core::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{self, ManualClock, machine::Machine};
+use crate::support::{self, Bench, ManualClock, machine::Machine};
 
 /// A person who does something in another terminal while the first question is open, and
 /// then says yes once.
@@ -177,4 +185,87 @@ fn an_answer_that_is_forgotten_while_a_question_is_open_is_not_given_to_the_next
     assert!(reports.iter().all(|report| report.fate == Fate::Ran));
     assert_eq!(shown.len(), 2, "{shown:?}");
     assert!(shown[1].contains("new.txt"), "{shown:?}");
+}
+
+/// A server whose tool never answers. It says what it was asked for before it does anything
+/// about it, and waits until it is let go on.
+fn silent(said: mpsc::Sender<String>, go_on: mpsc::Receiver<()>) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        for line in lines.map_while(Result::ok) {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let method = message["method"].as_str().unwrap_or_default().to_owned();
+            let is_greeting = method == "initialize";
+            if said.send(method).is_err() || go_on.recv().is_err() {
+                return;
+            }
+            if is_greeting {
+                let result = json!({
+                    "protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "silent", "version": "1"},
+                });
+                let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                writeln!(stream, "{reply}").unwrap();
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_server_is_asked_nothing_more_and_not_waited_for_once_its_grant_is_ended() {
+    for end_at in ["initialize", "tools/call"] {
+        let mut bench = Bench::with_files();
+        let (said, heard) = mpsc::channel();
+        let (go, go_on) = mpsc::channel();
+        let port = silent(said, go_on);
+        let server = ExternalServer {
+            tools: vec!["write".to_owned()],
+            call_time: Duration::from_secs(600),
+            ..ExternalServer::at("silent", "127.0.0.1", port)
+        };
+        bench.runtime.declare_external(server).unwrap();
+        let first = bench.runtime.first_agent();
+        let on = format!("127.0.0.1:{port}");
+        let words = GrantWords::new("net.connect", &on);
+        let grant = bench.runtime.grant(first, &words).unwrap();
+        let remote = bench.runtime.remote();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&asked);
+        let other = std::thread::spawn(move || {
+            for method in heard {
+                if method == end_at {
+                    assert_eq!(remote.revoke(grant).unwrap(), [grant]);
+                }
+                all.lock().unwrap().push(method);
+                // One that was ended is gone by now.
+                let _gone = go.send(());
+            }
+        });
+        let report = bench.call("write", json!({"path": "x"}));
+        assert_eq!(
+            report.fate,
+            Fate::Refused(DenialCode::Revoked),
+            "{}",
+            report.text
+        );
+        drop(bench.runtime);
+        other.join().unwrap();
+        let asked = asked.lock().unwrap();
+        let calls = asked.iter().filter(|method| *method == "tools/call");
+        let is_call = usize::from(end_at == "tools/call");
+        assert_eq!(calls.count(), is_call, "{asked:?}");
+        let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
+        for words in [
+            "\"kind\":\"revoked\"",
+            "\"kind\":\"stopped\"",
+            "\"stopped\"",
+        ] {
+            assert!(ledger.contains(words), "`{words}`: {ledger}");
+        }
+    }
 }

@@ -121,15 +121,20 @@ impl From<ServiceError> for Trouble {
 }
 
 /// Asks a server for something: one that was started, over its input and output. That one is
-/// ended where it is called off; any other is no longer listened to once it is not wanted.
+/// ended where it is called off; any other is no longer listened to once it is not wanted. Once
+/// it is greeted, it is asked only if that may still be.
 pub fn ask(
     server: &ExternalServer,
     started: Option<UnixStream>,
     request: &Request,
     is_wanted: impl FnMut() -> bool,
+    may_ask: impl Fn() -> bool,
 ) -> Result<Answer, Trouble> {
     in_time(server.call_time, is_wanted, async {
         let client = connected(server, started).await?;
+        if !may_ask() {
+            return Err(Trouble::CalledOff);
+        }
         let said = answered(&client, request).await;
         // What the server does after its answer is no concern of the call's.
         let _ended = client.cancel().await;

@@ -184,9 +184,10 @@ impl Runtime {
             None => {
                 let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));
                 let tool = hermitcrab_core::tool::Tool::External;
-                let heard = self.guarded(by, tool, action, shown, &mut questions, |runtime| {
-                    exchange::list(server, None, || runtime.is_waited_for())
-                });
+                let heard =
+                    self.guarded(by, tool, action, shown, &mut questions, |runtime, over| {
+                        exchange::list(server, None, || !over.is_said() && runtime.is_waited_for())
+                    });
                 heard.map(|said| said.map_err(|trouble| trouble.to_string()))
             }
         };

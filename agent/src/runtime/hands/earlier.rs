@@ -23,7 +23,7 @@ impl Hands<'_> {
             action,
             shown.to_owned(),
             self.questions,
-            |_| (),
+            |_, _| (),
         );
         permitted.map_err(|denial| Stop::Refused {
             denial,
