@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use hermitcrab::runtime::{Fate, GrantWords};
-use hermitcrab_core::{outcome::DenialCode, time::Millis};
+use hermitcrab_core::{outcome::DenialCode, session::Asking, time::Millis};
 use serde_json::json;
 
 use crate::support::{self, Bench};
@@ -117,6 +117,46 @@ fn a_grant_for_one_use_reads_one_file_whoever_it_was_forwarded_to() {
         let (fate, text, _) = read("one/b.docx", 1);
         assert!(!text.contains("alpha"), "{fate:?} {text}");
     }
+}
+
+/// A script's calls, what the script itself makes, a command in the background and a child
+/// share what is left of one grant, whoever comes first.
+#[test]
+fn no_more_is_made_than_a_grant_has_uses_whoever_uses_it() {
+    let mut bench = Bench::new();
+    bench.runtime.set_asking(Asking::Refuse).unwrap();
+    let first = bench.runtime.first_agent();
+    let on = bench.workspace.to_string_lossy().into_owned();
+    let words = GrantWords {
+        uses: Some(3),
+        ..GrantWords::new("fs.create", &on)
+    };
+    let grant = bench.runtime.grant(first, &words).unwrap();
+    let child = bench.runtime.spawn(first, &[grant]).unwrap();
+    let made = |bench: &Bench| std::fs::read_dir(&bench.workspace).unwrap().count();
+    let started = bench.call(
+        "terminal",
+        json!({"command": "echo x > background", "background": true}),
+    );
+    let started: serde_json::Value = serde_json::from_str(&started.text).unwrap();
+    let code = "import threading\n\
+        from hermes_tools import write_file\n\
+        open('own', 'w').write('x')\n\
+        calls = [threading.Thread(target=write_file, args=(f'call{n}', 'x')) for n in range(4)]\n\
+        [call.start() for call in calls]\n\
+        [call.join() for call in calls]\n";
+    bench.call("execute_code", json!({"code": code}));
+    bench.runtime.call(
+        child,
+        "write_file",
+        &json!({"path": "child", "content": "x"}),
+    );
+    let args = json!({"action": "wait", "session_id": started["session_id"]});
+    let ended = bench.call("process", args);
+    assert!(ended.text.contains("exited"), "{}", ended.text);
+    let (used, left) = (made(&bench), bench.runtime.grants_in_words(first));
+    assert_eq!(used, 3, "{left:?}");
+    assert!(!left.iter().any(|(id, _)| *id == grant), "{left:?}");
 }
 
 #[test]
