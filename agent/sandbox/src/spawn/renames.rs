@@ -25,7 +25,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitStatus};
 
-use self::call::{Asked, Ends, Wish, links};
+use self::call::{Asked, EXCHANGE, End, Ends, Wish, links};
 use super::filter::watch;
 use crate::landlock::Fence;
 use crate::sys::watched::{self, Answer, WatchedCall};
@@ -136,12 +136,13 @@ impl Renames {
             return None;
         }
         let from = asked.from.open(call.thread).ok()?;
-        let found = statat(&from.base, &from.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let wanted = match asked.wish {
-            Wish::Rename => FileType::Directory,
-            Wish::Link => FileType::RegularFile,
+        let kind = kind_of(&from)?;
+        let is_dir = kind == FileType::Directory;
+        let is_wanted = match asked.wish {
+            Wish::Rename => is_dir || asked.flags & EXCHANGE != 0,
+            Wish::Link => kind == FileType::RegularFile,
         };
-        if FileType::from_raw_mode(found.st_mode) != wanted {
+        if !is_wanted {
             return None;
         }
         // As for Landlock: the machine may keep one program from more than another.
@@ -149,6 +150,10 @@ impl Renames {
             return None;
         }
         let to = asked.to.open(call.thread).ok()?;
+        let exchanges_files = || kind_of(&to).is_none_or(|kind| kind != FileType::Directory);
+        if asked.wish == Wish::Rename && !is_dir && exchanges_files() {
+            return None;
+        }
         // Else its number was somebody else's while it was looked at.
         watched::still_waits(self.listener.as_fd(), call).then_some(Ends {
             wish: asked.wish,
@@ -177,4 +182,9 @@ fn is_gits(thread: u32) -> bool {
 /// What SELinux, AppArmor or another module of the kernel knows a process by, if there is one.
 fn label(process: &str) -> Option<Vec<u8>> {
     std::fs::read(format!("{process}/attr/current")).ok()
+}
+
+fn kind_of(end: &End) -> Option<FileType> {
+    let found = statat(&end.base, &end.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(found.st_mode))
 }

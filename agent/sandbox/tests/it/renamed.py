@@ -79,6 +79,33 @@ def from_closed():
         os.chmod('deep', 0o755)
 
 
+def exchanged_twice():
+    renameat2('d', 'full', EXCHANGE)
+    renameat2('d', 'full', EXCHANGE)
+
+
+def exchanged_when_changed():
+    open('d/sub/made', 'w').write('made\n')
+    os.unlink('full/five')
+    renameat2('full', 'd', EXCHANGE)
+
+
+def exchanged_with_closed():
+    os.chmod('deep', 0o555)
+    try:
+        renameat2('d', 'deep/er', EXCHANGE)
+    finally:
+        os.chmod('deep', 0o755)
+
+
+def through_descriptors():
+    deep = os.open('deep', os.O_RDONLY)
+    here = os.open('.', os.O_PATH)
+    os.rename(f'/proc/self/fd/{here}/d', f'/dev/fd/{deep}/e')
+    os.close(deep)
+    os.close(here)
+
+
 CASES = [
     lambda: os.rename('d', 'e'),
     lambda: os.rename('d', 'deep/er/e'),
@@ -116,6 +143,25 @@ CASES = [
     lambda: renameat2('d', 'empty', NOREPLACE),
     lambda: renameat2('file', 'e', NOREPLACE),
     lambda: renameat2('file', 'd/sub/two', EXCHANGE),
+    lambda: renameat2('d', 'full', EXCHANGE),
+    lambda: renameat2('d', 'deep/er', EXCHANGE),
+    lambda: renameat2('deep/er/', 'full', EXCHANGE),
+    lambda: renameat2('d', 'file', EXCHANGE),
+    lambda: renameat2('file', 'deep/er', EXCHANGE),
+    lambda: renameat2('to-nothing', 'd', EXCHANGE),
+    lambda: renameat2('d', 'd', EXCHANGE),
+    lambda: renameat2('d', 'd/sub', EXCHANGE),
+    lambda: renameat2('d/sub', 'd', EXCHANGE),
+    lambda: renameat2('d', 'none', EXCHANGE),
+    lambda: renameat2('none', 'd', EXCHANGE),
+    lambda: renameat2('d', 'full', EXCHANGE | NOREPLACE),
+    exchanged_twice,
+    exchanged_when_changed,
+    exchanged_with_closed,
+    lambda: os.rename('/proc/self/cwd/d', '/proc/self/cwd/e'),
+    lambda: os.rename('/proc/thread-self/cwd/deep/../d', 'deep/er/e'),
+    lambda: os.rename('d', '/proc/self/cwd'),
+    through_descriptors,
     lambda: renameat2('d', 'e', 64),
     lambda: renameat2('d', 'e', 0, (9999, AT_FDCWD)),
     by_descriptors,

@@ -149,8 +149,9 @@ fn what_cannot_be_moved_whole_stays_as_it_was() {
         names: Vec::new(),
     };
     let script = python(
-        "import errno, os
+        "import ctypes, errno, os
 os.chdir('a')
+libc = ctypes.CDLL(None, use_errno=True)
 def seen():
     return [(b, sorted(d), sorted(f), os.stat(b).st_mode, os.stat(b).st_mtime_ns) for b, d, f in os.walk('.')][1:]
 before = seen()
@@ -161,7 +162,12 @@ for target in ['e', 'deep/er/e', 'empty']:
     except OSError as error:
         assert error.errno == errno.EXDEV, error
     assert [e[:4] for e in seen()] == [e[:4] for e in before], seen()
-    assert [e[4] for e in seen() if e[0].startswith('./d/')] == [e[4] for e in before if e[0].startswith('./d/')]",
+    assert [e[4] for e in seen() if e[0].startswith('./d/')] == [e[4] for e in before if e[0].startswith('./d/')]
+# The one that could be moved is back as well.
+for a, b in [(b'd', b'full'), (b'full', b'd')]:
+    assert libc.renameat2(-100, a, -100, b, 2) != 0, a
+    assert ctypes.get_errno() == errno.EXDEV, os.strerror(ctypes.get_errno())
+    assert [e[:4] for e in seen()] == [e[:4] for e in before], seen()",
     );
     let mut command = workspace.command(&script);
     command.views[0].withheld = rules;
@@ -379,8 +385,8 @@ refused('/shown/d', 'e', errno.EXDEV, errno.EROFS)
 refused('/shown/d', '/shown/e', errno.EROFS)
 refused('/usr/share', '/usr/other', errno.EROFS, errno.EACCES)
 refused('/other', '/elsewhere', errno.EBUSY, errno.EACCES, errno.EROFS, errno.EXDEV)
-# Links of /proc are this process' own.
-refused('/proc/self/cwd/d', 'e', errno.EXDEV)
+# Links of /proc to another process are that one's.
+refused('/proc/1/cwd/d', 'e', errno.EACCES, errno.EXDEV)
 for a, b in [(None, b'e'), (b'd', None), (ctypes.c_void_p(1), b'e'), (ctypes.c_void_p(2**64 - 8), b'e')]:
     assert libc.rename(a, b) != 0 and ctypes.get_errno() == errno.EFAULT, ctypes.get_errno()
 # A path that ends with the memory that is there.

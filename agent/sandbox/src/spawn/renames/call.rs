@@ -13,6 +13,8 @@ use crate::sys::watched::WatchedCall;
 
 /// renameat2's order to replace nothing.
 pub(super) const NO_REPLACE: u32 = libc::RENAME_NOREPLACE;
+/// And the one to have two things exchange their names.
+pub(super) const EXCHANGE: u32 = libc::RENAME_EXCHANGE;
 /// As much as the kernel takes for a path, its end included.
 const PATH_BYTES: usize = 4096;
 /// Memory is there or not by pages, and none is smaller.
@@ -60,12 +62,12 @@ pub(super) struct End {
 }
 
 impl Asked {
-    /// None where the kernel is to answer: something is wrong with it, two things
-    /// exchange their names, or a link is to be followed.
+    /// None where the kernel is to answer: something is wrong with it, or a link is to be
+    /// followed.
     pub(super) fn read(call: &WatchedCall) -> Option<Self> {
         let (wish, [from, to], flags) = forms(call)?;
         let known = match wish {
-            Wish::Rename => NO_REPLACE,
+            Wish::Rename => NO_REPLACE | EXCHANGE,
             Wish::Link => 0,
         };
         if flags & !known != 0 {
@@ -166,17 +168,103 @@ impl Place {
     /// Takes hold of what its path starts at, as this thread sees it. All that a command
     /// starts has the same root.
     pub(super) fn open(self, thread: u32) -> io::Result<End> {
-        let base = if self.path.as_bytes().starts_with(b"/") {
+        let own = own(self.path.as_bytes(), thread);
+        let (base, path) = if let Some((base, path)) = own {
+            (base, CString::new(path)?)
+        } else {
+            (self.base(thread), self.path)
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(End {
+            base: open(base, flags, Mode::empty())?,
+            path,
+        })
+    }
+
+    fn base(&self, thread: u32) -> String {
+        if self.path.as_bytes().starts_with(b"/") {
             String::from("/")
         } else if self.dir == libc::AT_FDCWD {
             format!("/proc/{thread}/cwd")
         } else {
             format!("/proc/{thread}/fd/{}", self.dir)
+        }
+    }
+}
+
+/// Where a path begins that goes through a link of /proc to something of whoever asks, and
+/// how it goes on from there: to this process, that link leads to something of its own.
+fn own(path: &[u8], thread: u32) -> Option<(String, &[u8])> {
+    let (process, link) = if let Some(link) = path.strip_prefix(b"/proc/thread-self/") {
+        (thread, link)
+    } else {
+        let link = path.strip_prefix(b"/proc/self/").or_else(|| {
+            path.strip_prefix(b"/dev/")
+                .filter(|link| link.starts_with(b"fd/"))
+        })?;
+        (process_of(thread)?, link)
+    };
+    let (link, rest) = match link.strip_prefix(b"fd/") {
+        Some(link) => {
+            let end = link.iter().position(|byte| *byte == b'/')?;
+            let (number, rest) = link.split_at(end);
+            let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
+            (format!("fd/{number}"), rest)
+        }
+        None => (String::from("cwd"), link.strip_prefix(b"cwd")?),
+    };
+    let begins = rest.iter().position(|byte| *byte != b'/')?;
+    let is_below = begins > 0;
+    let rest = rest.get(begins..).filter(|_| is_below)?;
+    Some((format!("/proc/{process}/{link}"), rest))
+}
+
+/// The process a thread is of.
+fn process_of(thread: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let mut lines = status.lines();
+    let number = lines.find_map(|line| line.strip_prefix("Tgid:"))?;
+    number.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own;
+
+    #[test]
+    fn what_goes_through_a_link_of_proc_to_whoever_asks_begins_there() {
+        let thread = std::process::id();
+        let own = |path: &str| {
+            let found = own(path.as_bytes(), thread);
+            found.map(|(base, rest)| {
+                let base = base.replacen(&format!("/proc/{thread}/"), "", 1);
+                format!("{base} {}", std::str::from_utf8(rest).expect("text"))
+            })
         };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(End {
-            base: open(base, flags, Mode::empty())?,
-            path: self.path,
-        })
+        for (path, found) in [
+            ("/proc/self/cwd/d", "cwd d"),
+            ("/proc/self/cwd//d/e/", "cwd d/e/"),
+            ("/proc/thread-self/cwd/d", "cwd d"),
+            ("/proc/self/fd/17/../d", "fd/17 ../d"),
+            ("/dev/fd/3/d", "fd/3 d"),
+        ] {
+            assert_eq!(own(path).as_deref(), Some(found), "{path}");
+        }
+        for path in [
+            "/proc/self/cwd",
+            "/proc/self/cwd/",
+            "/proc/self/cwdd/d",
+            "/proc/self/fd/3",
+            "/proc/self/fd//d",
+            "/proc/self/fd/x/d",
+            "/proc/self/fd/-1/d",
+            "/proc/self/root/d",
+            "/proc/1/cwd/d",
+            "/dev/d",
+            "proc/self/cwd/d",
+            "",
+        ] {
+            assert_eq!(own(path), None, "{path}");
+        }
     }
 }

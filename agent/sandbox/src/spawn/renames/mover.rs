@@ -19,13 +19,16 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::call::{End, Ends, Wish};
+use super::call::{EXCHANGE, End, Ends, NO_REPLACE, Wish};
 use crate::landlock::Fence;
 use crate::sys;
 use crate::sys::watched::{link_unheard, rename_unheard};
 
 /// The kernel's mark of an overlay, from linux/magic.h.
 const OVERLAY: i64 = 0x794c_7630;
+
+/// So many names are tried for what is put aside while two things exchange theirs.
+const SPARE_NAMES: u32 = 16;
 
 /// A name in a directory.
 struct Named {
@@ -70,9 +73,15 @@ fn moved(ends: &Ends) -> rustix::io::Result<()> {
         Err(Errno::XDEV) => {}
         answered => return answered,
     }
+    if !is_overlay(&from.dir)? || mount(&from.dir)? != mount(&to.dir)? {
+        return Err(Errno::XDEV);
+    }
+    if ends.flags & EXCHANGE != 0 {
+        return exchanged(dirs, [&from.name, &to.name]);
+    }
     let source = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
     let is_dir = FileType::from_raw_mode(source.st_mode) == FileType::Directory;
-    if !is_dir || !is_overlay(&from.dir)? || mount(&from.dir)? != mount(&to.dir)? {
+    if !is_dir {
         return Err(Errno::XDEV);
     }
     let replaced = take_away(&to)?;
@@ -83,6 +92,50 @@ fn moved(ends: &Ends) -> rustix::io::Result<()> {
         mkdirat(&to.dir, &to.name, mode).map_err(|_| Errno::IO)?;
     }
     placed
+}
+
+/// Two things of which one at least is a directory take each other's name, by way of a third
+/// one. Where that fails all is as it was, or it says `EIO`.
+fn exchanged(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2]) -> rustix::io::Result<()> {
+    let [from_dir, to_dir] = dirs;
+    let [from, to] = names;
+    let own = std::process::id();
+    let mut spare = CString::default();
+    let mut put_aside = Err(Errno::XDEV);
+    for number in 0..SPARE_NAMES {
+        spare = CString::new(format!(".exchanged-{own}-{number}")).map_err(|_| Errno::INVAL)?;
+        put_aside = placed([from_dir, from_dir], [from, &spare]);
+        if put_aside != Err(Errno::EXIST) {
+            break;
+        }
+    }
+    put_aside.map_err(|errno| {
+        if errno == Errno::EXIST {
+            Errno::XDEV
+        } else {
+            errno
+        }
+    })?;
+    let back = |_| Errno::IO;
+    if let Err(errno) = placed([to_dir, from_dir], [to, from]) {
+        placed([from_dir, from_dir], [&spare, from]).map_err(back)?;
+        return Err(errno);
+    }
+    if let Err(errno) = placed([from_dir, to_dir], [&spare, to]) {
+        placed([from_dir, to_dir], [from, to]).map_err(back)?;
+        placed([from_dir, from_dir], [&spare, from]).map_err(back)?;
+        return Err(errno);
+    }
+    Ok(())
+}
+
+/// Gives something a name that nothing has: by the kernel, or where that moves no directory
+/// by moving what is in it.
+fn placed(dirs: [BorrowedFd<'_>; 2], names: [&CStr; 2]) -> rustix::io::Result<()> {
+    match renamed(dirs, names, NO_REPLACE) {
+        Err(Errno::XDEV) => tree::place(dirs, names),
+        answered => answered,
+    }
 }
 
 /// renameat2 as the kernel does it.
