@@ -98,7 +98,7 @@ pub use self::{
     evidence::{Project, Proof, Standing},
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
-    hands::{Content, Hands, Passed, Taker},
+    hands::{Content, Hands, Link, LinkLeads, Passed, Taker},
     mounts::{led_elsewhere, led_to, lexical, real},
     outside::Given,
     place::{Place, Spot, tilde_expanded},

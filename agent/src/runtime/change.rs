@@ -20,6 +20,7 @@ use hermitcrab_sandbox::{
 };
 
 use super::{
+    command::behind_links,
     edit::{Before, FileChange, Received},
     hands::{
         Displaced, Hands, NEW_FILE_MODE, Offshoot, Put, action, action_on_tree, stop, unknown,
@@ -84,6 +85,20 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
             };
             (place.dir, vec![edit])
         }
+        FileChange::RemoveLink { place, says } => {
+            let edit = Edit::RemoveLink {
+                path: place.below.clone(),
+                target: says.clone(),
+            };
+            (place.dir, vec![edit])
+        }
+        FileChange::PutLink { place, says } => {
+            let edit = Edit::PutLink {
+                path: place.below.clone(),
+                target: says.clone(),
+            };
+            (place.dir, vec![edit])
+        }
         FileChange::Move { from, to, .. } => {
             let edit = Edit::Move {
                 from: from.below.clone(),
@@ -108,13 +123,27 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
     }
 }
 
+/// Is it a link itself that comes or goes?
+fn is_a_link(change: &FileChange) -> bool {
+    match change {
+        FileChange::RemoveLink { .. } | FileChange::PutLink { .. } => true,
+        FileChange::Write { .. }
+        | FileChange::Delete { .. }
+        | FileChange::RemoveDir { .. }
+        | FileChange::Rename { .. }
+        | FileChange::Move { .. } => false,
+    }
+}
+
 /// Does what lies there only get another name?
 fn is_moved(changes: &[FileChange], path: &RelPath) -> bool {
     changes.iter().any(|change| match change {
         FileChange::Rename { from, .. } | FileChange::Move { from, .. } => from.below == *path,
-        FileChange::Write { .. } | FileChange::Delete { .. } | FileChange::RemoveDir { .. } => {
-            false
-        }
+        FileChange::Write { .. }
+        | FileChange::Delete { .. }
+        | FileChange::RemoveDir { .. }
+        | FileChange::RemoveLink { .. }
+        | FileChange::PutLink { .. } => false,
     })
 }
 
@@ -122,9 +151,11 @@ impl FileChange {
     /// Where it begins.
     fn place(&self) -> &Place {
         match self {
-            Self::Write { place, .. } | Self::Delete { place, .. } | Self::RemoveDir { place } => {
-                place
-            }
+            Self::Write { place, .. }
+            | Self::Delete { place, .. }
+            | Self::RemoveDir { place }
+            | Self::RemoveLink { place, .. }
+            | Self::PutLink { place, .. } => place,
             Self::Rename { from, .. } | Self::Move { from, .. } => from,
         }
     }
@@ -137,8 +168,12 @@ impl FileChange {
                 before: Before::Nothing,
                 ..
             } => Some(place),
+            Self::PutLink { place, .. } => Some(place),
             Self::Rename { to, .. } | Self::Move { to, .. } => Some(to),
-            Self::Write { .. } | Self::Delete { .. } | Self::RemoveDir { .. } => None,
+            Self::Write { .. }
+            | Self::Delete { .. }
+            | Self::RemoveDir { .. }
+            | Self::RemoveLink { .. } => None,
         }
     }
 }
@@ -188,6 +223,8 @@ impl Hands<'_> {
             FileChange::Write { .. }
             | FileChange::Delete { .. }
             | FileChange::RemoveDir { .. }
+            | FileChange::RemoveLink { .. }
+            | FileChange::PutLink { .. }
             | FileChange::Rename { .. } => None,
         });
         self.read_to_move(&moved.collect::<Vec<_>>())?;
@@ -207,8 +244,9 @@ impl Hands<'_> {
             |change: &FileChange| matches!(change, FileChange::Write { mode: Some(_), .. });
         // A rename as such takes along whatever is there by then.
         let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
-        // What a plan's action changes can be taken back, whatever it is.
-        let is_kept = self.tool == Tool::Directory;
+        // What a plan's action changes can be taken back, whatever it is; and so can a link,
+        // of which nothing but the journal makes sure that it still says the same.
+        let is_kept = self.tool == Tool::Directory || changes.iter().any(is_a_link);
         // A single write is kept by itself; whatever else is done is kept as a commit.
         let is_write = |change: &FileChange| matches!(change, FileChange::Write { .. });
         let is_one = changes.len() <= 1
@@ -296,7 +334,7 @@ impl Hands<'_> {
             parts.push((*dir, cap, incoming));
         }
         let mut actions = Vec::new();
-        let (mut sets, mut carried) = (Vec::new(), Vec::new());
+        let (mut sets, mut carried, mut behind) = (Vec::new(), Vec::new(), Vec::new());
         for (dir, cap, incoming) in &parts {
             let set = incoming
                 .set()
@@ -309,8 +347,10 @@ impl Hands<'_> {
                 set.carried(*dir)
                     .map_err(|error| Stop::Broken(error.to_string()))?,
             );
+            behind.extend(behind_links(*dir, set)?);
             sets.push((*cap, set));
         }
+        actions.append(&mut behind);
         ceilings.check(&actions, is_moved).map_err(Stop::refused)?;
         // What is held of a whole directory holds all that goes with it, but for the names
         // that somebody is asked about, or that a rule refuses. They come after all others.
@@ -398,6 +438,12 @@ impl Hands<'_> {
                 } => {
                     actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
                     actions.push(action(Verb::FsCreate, to, sha256(content))?);
+                }
+                FileChange::RemoveLink { .. } | FileChange::PutLink { .. } => {
+                    return Err(Stop::Broken(format!(
+                        "a link was to be changed without the journal: `{}`",
+                        change.place().absolute
+                    )));
                 }
                 FileChange::Move { from, to, .. } => {
                     actions.push(action_on_tree(Verb::FsDelete, from, Digest::NONE)?);
@@ -491,6 +537,10 @@ impl Hands<'_> {
                         let put = dir.write(here, &to.below, content, Base::Absent, None);
                         Some(put.and_then(|()| dir.remove_if(away, &from.below, sha256(before))))
                     }),
+                    // Nothing was asked for it.
+                    FileChange::RemoveLink { place, .. } | FileChange::PutLink { place, .. } => {
+                        Err(unknown(place))
+                    }
                     FileChange::Move { from, to, .. } => step(from, &mut |dir, permits| {
                         let (away, here) = (permits.next()?, permits.next()?);
                         Some(dir.rename(away, here, &from.below, &to.below))

@@ -52,6 +52,20 @@ pub enum FileChange {
         /// Where.
         place: Place,
     },
+    /// A symbolic link goes, and nothing of what it leads to.
+    RemoveLink {
+        /// Where.
+        place: Place,
+        /// What it says, word for word.
+        says: Vec<u8>,
+    },
+    /// There is a new symbolic link.
+    PutLink {
+        /// Where.
+        place: Place,
+        /// What it says, word for word.
+        says: Vec<u8>,
+    },
     /// It gets another name.
     Rename {
         /// The old one.

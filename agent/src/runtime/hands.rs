@@ -11,6 +11,7 @@ mod look;
 mod many;
 mod read;
 mod remembered;
+mod stops;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -44,10 +45,16 @@ use super::{
     turn::{Reach, Stop, Turn},
     visible,
 };
-use crate::{digest::sha256, text::pytext};
+use crate::digest::sha256;
 
-pub use self::long::{Content, Passed, Taker};
-pub(super) use self::write::{Displaced, Offshoot, Put};
+pub use self::{
+    long::{Content, Passed, Taker},
+    look::{Link, LinkLeads},
+};
+pub(super) use self::{
+    stops::{stop, stop_at},
+    write::{Displaced, Offshoot, Put},
+};
 
 /// The longest file a tool reads whole, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
@@ -405,55 +412,4 @@ pub(super) fn action_on_tree(verb: Verb, place: &Place, content: Digest) -> Resu
 
 pub(super) fn unknown(place: &Place) -> Stop {
     Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
-}
-
-/// A failed file operation on a place as a reason to stop: links that lead round in a circle
-/// are told with the whole name of the place.
-pub(super) fn stop_at(error: &FsError, place: &Place) -> Stop {
-    match stop(error) {
-        Stop::System(kind, _) if kind == links_in_a_circle() => {
-            let name = pytext::quoted(&place.absolute);
-            Stop::System(kind, format!("Symlink loop from {name}"))
-        }
-        stop => stop,
-    }
-}
-
-/// What the system calls links that lead round in a circle.
-fn links_in_a_circle() -> std::io::ErrorKind {
-    std::io::Error::from(rustix::io::Errno::LOOP).kind()
-}
-
-impl Stop {
-    /// Whether links led round in a circle.
-    pub(super) fn is_of_a_circle(&self) -> bool {
-        matches!(self, Self::System(kind, _) if *kind == links_in_a_circle())
-    }
-}
-
-/// A failed file operation as a reason to stop.
-pub(super) fn stop(error: &FsError) -> Stop {
-    match error {
-        FsError::Denied(denial) => Stop::refused(denial.clone()),
-        FsError::Io { source, .. }
-            if matches!(
-                source.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Stop::Missing
-        }
-        FsError::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
-            let most = FILE_BYTES_MAX >> 20;
-            Stop::System(
-                source.kind(),
-                format!(
-                    "{error}: of what is longer than {most} MiB, read_file and search_files take parts; `patch` changes what is not longer than {} MiB, \
-                     and `terminal` any",
-                    CHANGED_BYTES_MAX >> 20
-                ),
-            )
-        }
-        FsError::Io { source, .. } => Stop::System(source.kind(), error.to_string()),
-    }
 }

@@ -136,6 +136,8 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
             FileChange::RemoveDir { place } => {
                 format!("removed directory {}\n", named(&place.absolute))
             }
+            FileChange::RemoveLink { place, says } => deleted_link(place, says) + "\n",
+            FileChange::PutLink { place, says } => new_link(place, says) + "\n",
             FileChange::Rename {
                 from,
                 to,
@@ -163,6 +165,22 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
         });
     }
     out
+}
+
+/// A link that goes, and where it points.
+fn deleted_link(place: &Place, says: &[u8]) -> String {
+    let says = String::from_utf8_lossy(says);
+    format!(
+        "deleted link {} to {}",
+        named(&place.absolute),
+        named(&says)
+    )
+}
+
+/// A link that comes, and where it points.
+fn new_link(place: &Place, says: &[u8]) -> String {
+    let says = String::from_utf8_lossy(says);
+    format!("new link {} to {}", named(&place.absolute), named(&says))
 }
 
 /// Directories about to be made.

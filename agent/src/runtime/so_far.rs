@@ -212,7 +212,7 @@ impl Hands<'_> {
             actions.extend(set.actions(seen.dir).ok()?);
         }
         for (seen, set) in &sets {
-            actions.extend(behind_links(seen, set).ok()?);
+            actions.extend(behind_links(seen.dir, set).ok()?);
         }
         if actions.is_empty() {
             return Some(None);
@@ -234,7 +234,7 @@ impl Hands<'_> {
                 machine.look(|session| session.may_stand_early(step.call, actions))
             };
             let early = may(&set.actions(seen.dir).ok()?);
-            let behind = may(&behind_links(seen, set).ok()?);
+            let behind = may(&behind_links(seen.dir, set).ok()?);
             let links_wait = behind.contains(&false);
             let waits = set.changes().iter().zip(early).filter(|(change, early)| {
                 let is_link = matches!(change.what, What::CreatedSymlink { .. });

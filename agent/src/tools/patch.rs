@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use self::files::Files;
 
 use crate::{
-    runtime::{Before, Hands, Stop, ToolResult},
+    runtime::{Before, Hands, LinkLeads, Place, Stop, ToolResult},
     text::{
         args::{self, Declared},
         fuzzy::{self, Occurrences, Replaced},
@@ -129,18 +129,17 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
             resolved.push((absolute, None));
             continue;
         }
-        let mut place = hands.resolve(path)?;
-        place = if by_name.contains(path.as_str()) {
-            hands.target_by_name(place)?
-        } else {
-            hands.target(place)?
+        let (named, leads) = meant(hands, path, by_name.contains(path.as_str()))?;
+        let Some(place) = leads else {
+            resolved.push((named.absolute.clone(), Some(named)));
+            continue;
         };
         let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
         let warning = hands
             .staleness(&place.absolute, stamp)
             .or_else(|| write_file::outside(hands, path, &place));
         warnings.extend(warning);
-        resolved.push((place.absolute.clone(), Some(place)));
+        resolved.push((place.absolute, Some(named)));
     }
     let warning = (!warnings.is_empty()).then(|| warnings.join(" | "));
     let operations = match parsed {
@@ -169,14 +168,15 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
         }
     };
     let mut result = done;
-    for place in resolved.iter().filter_map(|(_, place)| place.as_ref()) {
+    for (told, place) in &resolved {
+        let Some(place) = place else { continue };
         let stamp = hands
             .look(place)
             .ok()
             .flatten()
             .map(|stat| stat.modified_ns);
         hands.note_write(&place.absolute, stamp);
-        hands.state().patch_failures.remove(&place.absolute);
+        hands.state().patch_failures.remove(told);
     }
     if let Some(warning) = warning {
         result.insert("_warning".into(), warning.into());
@@ -194,6 +194,23 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
         result.insert("resolved_path".into(), only.into());
     }
     Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// The place that a header means, and the one that is told for it: of a link that is meant
+/// itself, where it leads, as far as that may be known.
+fn meant(hands: &mut Hands<'_>, path: &str, by_name: bool) -> Result<(Place, Option<Place>), Stop> {
+    let place = hands.resolve(path)?;
+    if !by_name {
+        let place = hands.target(place)?;
+        return Ok((place.clone(), Some(place)));
+    }
+    let named = hands.target_by_name(place)?;
+    let leads = match hands.link(&named)?.map(|link| link.leads) {
+        Some(LinkLeads::To(goal) | LinkLeads::Nowhere(Some(goal))) => Some(goal),
+        Some(LinkLeads::Nowhere(None) | LinkLeads::Unseen) => None,
+        None => Some(named.clone()),
+    };
+    Ok((named, leads))
 }
 
 /// What became of a patch.

@@ -354,19 +354,6 @@ fn a_name_that_rules_speak_of_is_not_led_on() {
 }
 
 #[test]
-fn a_link_that_is_deleted_or_moved_is_the_link_itself() {
-    let mut bench = with_links();
-    bench.grant("fs.*", ".");
-    let patch = |bench: &mut Bench, header: &str| {
-        let patch = format!("*** Begin Patch\n*** {header}\n*** End Patch");
-        bench.call("patch", json!({"mode": "patch", "patch": patch}))
-    };
-    patch(&mut bench, "Delete File: to-file");
-    patch(&mut bench, "Move File: to-link -> moved");
-    assert_eq!(bench.text("notes/a.txt").as_deref(), Some("alpha needle\n"));
-}
-
-#[test]
 fn nothing_is_changed_under_a_path_that_goes_up_from_a_link() {
     let calls = |path: &str| {
         [

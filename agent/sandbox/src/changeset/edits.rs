@@ -63,6 +63,20 @@ pub enum Edit {
         /// Its name.
         path: RelPath,
     },
+    /// A symbolic link is to go, and nothing of what it leads to.
+    RemoveLink {
+        /// Its name.
+        path: RelPath,
+        /// What it must say now.
+        target: Vec<u8>,
+    },
+    /// There is to be a new symbolic link, with the directories on the way to it.
+    PutLink {
+        /// Its name, where nothing may be yet.
+        path: RelPath,
+        /// What it is to say.
+        target: Vec<u8>,
+    },
     /// There is to be a new directory, with those on the way to it.
     MakeDir {
         /// Its name, where nothing may be yet.
@@ -201,6 +215,8 @@ impl Made<'_> {
             } => self.replace(path, *before, content),
             Edit::Remove { path, before } => self.remove(path, *before).map(drop),
             Edit::RemoveName { path } => self.remove_name(path),
+            Edit::RemoveLink { path, target } => self.remove_link(path, target),
+            Edit::PutLink { path, target } => self.put_link(path, target),
             Edit::MakeDir { path, mode } => self.make_dir(path, *mode),
             Edit::Move { from, to } => self.rename(from, to),
             Edit::Rename {
@@ -273,6 +289,55 @@ impl Made<'_> {
             what,
         });
         self.before.insert(path.clone(), node);
+        Ok(())
+    }
+
+    /// A link that says something else by now is another one.
+    fn remove_link(&mut self, path: &RelPath, target: &[u8]) -> Result<(), FsError> {
+        self.may_change_names(path)?;
+        let (parent, name) = open_parent(self.lower, path)?;
+        let found = Node::read(parent.as_fd(), &name).map_err(|source| FsError::Io {
+            operation: "look at",
+            path: path.clone(),
+            source,
+        })?;
+        let is_it = |node: &Node| matches!(&node.holds, Holds::Target(says) if says == target);
+        let (node, _) = found
+            .filter(|(node, _)| is_it(node))
+            .ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, path))?;
+        let target = target.to_vec();
+        self.changed.push(Change {
+            path: path.clone(),
+            what: What::DeletedSymlink { target },
+        });
+        self.before.insert(path.clone(), node);
+        Ok(())
+    }
+
+    fn put_link(&mut self, path: &RelPath, target: &[u8]) -> Result<(), FsError> {
+        self.make_parents(path)?;
+        if let Some(parent) = path.parent().filter(|parent| !parent.is_root()) {
+            self.dir_of_layer(&parent)?;
+        }
+        let (place, name) = open_parent(self.upper, path)?;
+        rustix::fs::symlinkat(target, &place, name.as_slice())
+            .map_err(|errno| FsError::io("keep what goes into", path, errno))?;
+        self.created.insert(
+            path.clone(),
+            What::CreatedSymlink {
+                target: target.to_vec(),
+            },
+        );
+        self.after.insert(
+            path.clone(),
+            Node {
+                kind: Kind::Symlink,
+                mode: 0,
+                bytes: 0,
+                holds: Holds::Target(target.to_vec()),
+                xattrs: Xattrs::new(),
+            },
+        );
         Ok(())
     }
 

@@ -72,6 +72,24 @@ impl DirCap {
         })
     }
 
+    /// What a link says, word for word, no link on the way to it; `None` if the name is
+    /// none of a link. `fs.list` or `fs.read` on the name.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `symlink-refused` if there is a link on the way.
+    pub fn link_says(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+    ) -> Result<Option<Vec<u8>>, FsError> {
+        let verb = look_verb(&permit);
+        self.spend(permit, verb, path)?;
+        if path.is_root() {
+            return Ok(None);
+        }
+        self.look("name", path, spelled::link_at)
+    }
+
     /// Where a name leads once every link on the way is followed, seen from
     /// this directory; `fs.list` or `fs.read` on the name as written.
     ///

@@ -104,7 +104,7 @@ fn below(root: &[Vec<u8>], at: &[Vec<u8>], path: &RelPath) -> Result<Option<RelP
 }
 
 /// Where a link leads; `None` if there is no link. What lies above is none.
-fn link_at(dir: BorrowedFd<'_>, path: &RelPath) -> Result<Option<Vec<u8>>, FsError> {
+pub(super) fn link_at(dir: BorrowedFd<'_>, path: &RelPath) -> Result<Option<Vec<u8>>, FsError> {
     let (parent, name) = open_parent(dir, path)?;
     match rustix::fs::readlinkat(parent.as_fd(), name, Vec::new()) {
         Ok(target) => Ok(Some(target.into_bytes())),

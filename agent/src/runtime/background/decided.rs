@@ -98,7 +98,7 @@ impl Hands<'_> {
             let sets = job.seen.iter().zip(&finished.changes);
             let effects = sets.map(|(seen, set)| {
                 let mut actions = set.actions(seen.dir).ok()?;
-                actions.extend(behind_links(seen, set).ok()?);
+                actions.extend(behind_links(seen.dir, set).ok()?);
                 Some(actions)
             });
             effects.collect::<Option<Vec<_>>>()

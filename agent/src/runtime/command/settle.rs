@@ -3,7 +3,7 @@
 use hermitcrab_core::{
     action::Action,
     approval::CallId,
-    authority::Object,
+    authority::{DirId, Object},
     outcome::{Denial, DenialCode},
     path::RelPath,
     rules::behind_a_link,
@@ -85,7 +85,7 @@ impl Hands<'_> {
             return Ok(None);
         }
         for (seen, set) in &sets {
-            actions.extend(behind_links(seen, set)?);
+            actions.extend(behind_links(seen.dir, set)?);
         }
         // Nothing to ask about: no answer could make it stand.
         let never = sets.iter().find_map(|(seen, set)| {
@@ -191,13 +191,13 @@ impl Hands<'_> {
 /// What new links make besides themselves: behind one lies, under a name that somebody
 /// runs what it holds by, all that is where it leads. These effects come after all
 /// others, and nothing is done for them.
-pub(in crate::runtime) fn behind_links(seen: &Seen, set: &ChangeSet) -> Result<Vec<Action>, Stop> {
+pub(in crate::runtime) fn behind_links(dir: DirId, set: &ChangeSet) -> Result<Vec<Action>, Stop> {
     let is_link = |change: &Change| matches!(change.what, What::CreatedSymlink { .. });
     if !set.changes().iter().any(is_link) {
         return Ok(Vec::new());
     }
     let links = set.changes().iter().zip(
-        set.actions(seen.dir)
+        set.actions(dir)
             .map_err(|error| Stop::Broken(error.to_string()))?,
     );
     links

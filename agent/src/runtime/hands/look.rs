@@ -22,6 +22,26 @@ use super::{
 /// What a place is, where it leads, and the names in it where they were listed.
 type Inside = (Stat, Option<Place>, Option<Names>);
 
+/// A symbolic link as such.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What it says, word for word.
+    pub says: Vec<u8>,
+    /// Where that leads.
+    pub leads: LinkLeads,
+}
+
+/// Where a symbolic link leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkLeads {
+    /// To this place, which may be read.
+    To(Place),
+    /// To nothing; or to what is to be made here, as far as anybody can say.
+    Nowhere(Option<Place>),
+    /// Out of what is open, or to what may not be read without a question.
+    Unseen,
+}
+
 impl Hands<'_> {
     /// Reads stand in for looking where both would do: what an agent may read
     /// it may look at.
@@ -203,6 +223,41 @@ impl Hands<'_> {
             Ok(below) => Ok(self.named(&place, &below).unwrap_or(place)),
             Err(Stop::Broken(why)) => Err(Stop::Broken(why)),
             Err(_) => Ok(place),
+        }
+    }
+
+    /// The link that a name itself is; `None` if it is the name of anything else, or of nothing.
+    /// One that leads round in a circle is an error, as it is to whoever follows it.
+    pub fn link(&mut self, place: &Place) -> Result<Option<Link>, Stop> {
+        let verb = self.look_verb(place);
+        let says = self.one(verb, place, Digest::NONE, |dir, permit| {
+            dir.link_says(permit, &place.below)
+        });
+        let says = match says {
+            Ok(Some(says)) => says,
+            Ok(None) | Err(Stop::Missing) => return Ok(None),
+            Err(stop) => return Err(stop),
+        };
+        let leads = match self.real(place) {
+            Ok(real) => self.seen_through(real),
+            Err(Stop::Missing) => {
+                let goal = self.place_to_make(place.clone())?;
+                LinkLeads::Nowhere(Some(goal).filter(|goal| goal != place))
+            }
+            Err(stop @ Stop::Broken(_)) => return Err(stop),
+            Err(stop) if stop.is_of_a_circle() => return Err(stop),
+            Err(_) => LinkLeads::Unseen,
+        };
+        Ok(Some(Link { says, leads }))
+    }
+
+    /// What a link leads to is told only where it may be read without a question: that the
+    /// link may go says nothing about it.
+    fn seen_through(&self, real: Place) -> LinkLeads {
+        if self.freely(Verb::FsRead, &real) {
+            LinkLeads::To(real)
+        } else {
+            LinkLeads::Unseen
         }
     }
 

@@ -8,7 +8,9 @@ use std::{collections::BTreeSet, io};
 use hermitcrab_core::{digest::Digest, letters::is_unseen};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
-use super::{SHOWN_BYTES_MAX, difference, legible, longest_of, moment, too_much};
+use super::{
+    SHOWN_BYTES_MAX, deleted_link, difference, legible, longest_of, moment, new_link, too_much,
+};
 use crate::{
     digest::sha256,
     ports::{FileDiff, Side},
@@ -139,6 +141,8 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
             FileChange::RemoveDir { place } => {
                 besides.push(format!("removed directory {}", named(&place.absolute)));
             }
+            FileChange::RemoveLink { place, says } => besides.push(deleted_link(place, says)),
+            FileChange::PutLink { place, says } => besides.push(new_link(place, says)),
             FileChange::Move { from, to, .. } => besides.push(format!(
                 "{} becomes {}, as it is",
                 named(&from.absolute),

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hermitcrab_core::v4a::Operation;
+use hermitcrab_sandbox::dircap::{Kind, Stat};
 
 use super::apply::Picture;
 use crate::{
-    runtime::{Before, FileChange, Hands, Place, Stop},
+    runtime::{Before, FileChange, Hands, Link, LinkLeads, Place, Stop},
     text::{fence, pytext},
     tools::{lint, read_file, write_file},
 };
@@ -18,11 +19,33 @@ use crate::{
 /// Endings of pictures; their text counts as empty.
 const PICTURES: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico"];
 
-/// One file.
+/// Links that are followed through a picture: as many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Held {
+    /// A file with this content.
+    File(Vec<u8>),
+    /// A link that is meant itself.
+    Link(Link),
+}
+
+/// What is read under a name.
+enum Read<'f> {
+    /// This content.
+    Content(&'f [u8]),
+    /// Nothing can be.
+    Nothing,
+    /// Something that is not shown: a link leads to what may not be read.
+    Unseen,
+}
+
+/// One file, or one link that is meant itself.
 struct Slot {
     place: Place,
-    before: Before,
-    now: Option<Vec<u8>>,
+    disk: Option<Held>,
+    now: Option<Held>,
     /// The permission bits of the file that is there.
     mode: u32,
     /// Why the file that is there cannot be written, if it cannot.
@@ -31,6 +54,49 @@ struct Slot {
     from: Option<String>,
     /// Whether the directory it lies in comes only with this patch.
     is_below_new: bool,
+}
+
+impl Slot {
+    /// The file that is there.
+    fn before(&self) -> Before {
+        match &self.disk {
+            Some(Held::File(content)) => Before::File(content.clone()),
+            Some(Held::Link(_)) | None => Before::Nothing,
+        }
+    }
+
+    /// How what is at the place becomes what is to be there, unless a move does that.
+    fn changes(&self, mode: Option<u32>) -> Vec<FileChange> {
+        let place = || self.place.clone();
+        let goes = match (&self.disk, &self.now) {
+            (Some(Held::File(old)), Some(Held::File(now))) if old == now => return Vec::new(),
+            (Some(Held::Link(old)), Some(Held::Link(now))) if old.says == now.says => {
+                return Vec::new();
+            }
+            (Some(Held::File(old)), None | Some(Held::Link(_))) => Some(FileChange::Delete {
+                place: place(),
+                before: old.clone(),
+            }),
+            (Some(Held::Link(link)), _) => Some(FileChange::RemoveLink {
+                place: place(),
+                says: link.says.clone(),
+            }),
+            (Some(Held::File(_)), Some(Held::File(_))) | (None, _) => None,
+        };
+        let comes = self.now.as_ref().map(|now| match now {
+            Held::File(content) => FileChange::Write {
+                place: place(),
+                before: self.before(),
+                content: content.clone(),
+                mode,
+            },
+            Held::Link(link) => FileChange::PutLink {
+                place: place(),
+                says: link.says.clone(),
+            },
+        });
+        goes.into_iter().chain(comes).collect()
+    }
 }
 
 /// The files of one patch.
@@ -77,31 +143,53 @@ impl<'h, 'r> Files<'h, 'r> {
 
     fn slot(&mut self, path: &str) -> Result<&mut Slot, Stop> {
         let place = self.place(path)?;
+        let link = match self.by_name.contains(path) && !self.slots.contains_key(&place.absolute) {
+            true => self.hands.link(&place)?,
+            false => None,
+        };
+        let Some(link) = link else {
+            return self.slot_at(place);
+        };
+        if let LinkLeads::To(goal) = &link.leads {
+            self.slot_at(goal.clone())?;
+        }
+        let held = Held::Link(link);
+        let slot = Slot {
+            disk: Some(held.clone()),
+            now: Some(held),
+            mode: 0,
+            shut: None,
+            from: None,
+            is_below_new: false,
+            place: place.clone(),
+        };
+        self.slots.insert(place.absolute.clone(), slot);
+        self.slot_at(place)
+    }
+
+    /// The same of a place where no link is.
+    fn slot_at(&mut self, place: Place) -> Result<&mut Slot, Stop> {
         let key = place.absolute.clone();
         if !self.slots.contains_key(&key) {
             let stat = self.hands.look(&place)?;
-            let before = match &stat {
-                Some(stat) if stat.kind == hermitcrab_sandbox::dircap::Kind::File => {
+            let disk = match &stat {
+                Some(stat) if stat.kind == Kind::File => {
                     match self.hands.read_to_change(&place, self.held()) {
-                        Ok(content) => Before::File(content),
+                        Ok(content) => Some(Held::File(content)),
                         // A file nobody may open is none for a patch.
                         Err(
                             Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _),
-                        ) => Before::Nothing,
+                        ) => None,
                         Err(stop) => return Err(stop),
                     }
                 }
                 // A directory is no file of a patch, and nothing is put in its place.
-                Some(_) | None => Before::Nothing,
-            };
-            let now = match &before {
-                Before::File(content) => Some(content.clone()),
-                Before::Nothing | Before::Long(_) | Before::Unread => None,
+                Some(_) | None => None,
             };
             let slot = Slot {
                 place,
-                before,
-                now,
+                now: disk.clone(),
+                disk,
                 mode: stat.as_ref().map_or(0, |stat| stat.mode),
                 shut: stat.as_ref().and_then(write_file::is_shut),
                 from: None,
@@ -111,14 +199,35 @@ impl<'h, 'r> Files<'h, 'r> {
         }
         self.slots
             .get_mut(&key)
-            .ok_or_else(|| Stop::Broken(format!("lost the picture of `{path}`")))
+            .ok_or_else(|| Stop::Broken(format!("lost the picture of `{key}`")))
+    }
+
+    /// What is read at a place, through the links of the picture.
+    fn read(&self, key: &str, side: Side) -> Read<'_> {
+        let mut key = key;
+        for _ in 0..LINKS_MAX {
+            let held = self.slots.get(key).and_then(|slot| match side {
+                Side::Disk => slot.disk.as_ref(),
+                Side::Now => slot.now.as_ref(),
+            });
+            match held {
+                None => return Read::Nothing,
+                Some(Held::File(content)) => return Read::Content(content),
+                Some(Held::Link(link)) => match &link.leads {
+                    LinkLeads::To(goal) | LinkLeads::Nowhere(Some(goal)) => key = &goal.absolute,
+                    LinkLeads::Nowhere(None) => return Read::Nothing,
+                    LinkLeads::Unseen => return Read::Unseen,
+                },
+            }
+        }
+        Read::Nothing
     }
 
     /// How many bytes are held of files.
     fn held(&self) -> usize {
-        let held = self.slots.values().map(|slot| match &slot.before {
-            Before::File(content) => content.len(),
-            Before::Nothing | Before::Long(_) | Before::Unread => 0,
+        let held = self.slots.values().map(|slot| match &slot.disk {
+            Some(Held::File(content)) => content.len(),
+            Some(Held::Link(_)) | None => 0,
         });
         held.sum()
     }
@@ -139,13 +248,14 @@ impl<'h, 'r> Files<'h, 'r> {
 
     fn text(&mut self, path: &str, side: Side) -> Result<Result<String, String>, Stop> {
         let expanded = read_file::expanded(self.hands, path);
-        let slot = self.slot(path)?;
-        let content = match (side, &slot.before) {
-            (Side::Disk, Before::File(content)) => Some(content),
-            (Side::Disk, Before::Nothing | Before::Long(_) | Before::Unread) => None,
-            (Side::Now, _) => slot.now.as_ref(),
+        let key = self.slot(path)?.place.absolute.clone();
+        let content = match self.read(&key, side) {
+            _ if read_file::is_of_a_directory(path) => None,
+            Read::Content(content) => Some(content),
+            Read::Unseen => return Ok(Ok(String::new())),
+            Read::Nothing => None,
         };
-        let Some(content) = content.filter(|_| !read_file::is_of_a_directory(path)) else {
+        let Some(content) = content else {
             return Ok(Err(format!("File not found: {expanded}")));
         };
         let ending = pytext::split_extension(&expanded).1.to_lowercase();
@@ -171,26 +281,22 @@ impl<'h, 'r> Files<'h, 'r> {
         let mut moved: Vec<&String> = Vec::new();
         let mut changes = Vec::new();
         for slot in self.slots.values() {
-            let source = slot.from.as_ref().filter(|from| {
-                self.slots.get(*from).is_some_and(|source| {
-                    source.now.is_none()
-                        && source.place.dir == slot.place.dir
-                        && matches!(source.before, Before::File(_))
-                        && slot.now.is_some()
-                        // A name is given only where a directory is; a file brings its own.
-                        && !slot.is_below_new
-                })
-            });
-            if let (Some(from), Before::Nothing) = (source, &slot.before)
-                && let Some(source) = self.slots.get(from)
-                && let Before::File(before) = &source.before
+            let (Some(from), None, Some(Held::File(content))) = (&slot.from, &slot.disk, &slot.now)
+            else {
+                continue;
+            };
+            // A name is given only where a directory is; a file brings its own.
+            if let Some(source) = self.slots.get(from)
+                && let (Some(Held::File(before)), None) = (&source.disk, &source.now)
+                && source.place.dir == slot.place.dir
+                && !slot.is_below_new
             {
                 moved.push(from);
                 changes.push(FileChange::Rename {
                     from: source.place.clone(),
                     to: slot.place.clone(),
                     before: before.clone(),
-                    content: slot.now.clone().unwrap_or_default(),
+                    content: content.clone(),
                 });
             }
         }
@@ -198,25 +304,23 @@ impl<'h, 'r> Files<'h, 'r> {
             let renamed_to = changes
                 .iter()
                 .any(|change| matches!(change, FileChange::Rename { to, .. } if *to == slot.place));
-            if renamed_to || moved.contains(&key) {
-                continue;
-            }
-            match (&slot.before, &slot.now) {
-                (Before::File(old), Some(now)) if old == now => {}
-                (Before::Nothing | Before::Long(_) | Before::Unread, None) => {}
-                (before, Some(now)) => changes.push(FileChange::Write {
-                    place: slot.place.clone(),
-                    before: before.clone(),
-                    content: now.clone(),
-                    mode: self.mode_of_moved(slot),
-                }),
-                (Before::File(old), None) => changes.push(FileChange::Delete {
-                    place: slot.place.clone(),
-                    before: old.clone(),
-                }),
+            if !renamed_to && !moved.contains(&key) {
+                changes.extend(slot.changes(self.mode_of_moved(slot)));
             }
         }
         changes
+    }
+
+    /// Facts about what is on the disk under a name, or behind the link it is.
+    fn led_to(&mut self, place: &Place) -> Result<Option<Stat>, Stop> {
+        let held = self.slots.get(&place.absolute);
+        match held.and_then(|slot| slot.disk.as_ref()) {
+            Some(Held::Link(link)) => match &link.leads {
+                LinkLeads::To(goal) => self.hands.look(&goal.clone()),
+                LinkLeads::Nowhere(_) | LinkLeads::Unseen => Ok(None),
+            },
+            Some(Held::File(_)) | None => self.hands.look(place),
+        }
     }
 
     /// Whether an operation before has put a file below this directory.
@@ -232,16 +336,18 @@ impl<'h, 'r> Files<'h, 'r> {
     fn mode_of_moved(&self, slot: &Slot) -> Option<u32> {
         let source = self.slots.get(slot.from.as_ref()?)?;
         let is_moved = matches!(
-            (&slot.before, &source.before),
-            (Before::Nothing, Before::File(_))
+            (&slot.disk, &source.disk),
+            (None | Some(Held::Link(_)), Some(Held::File(_)))
         );
         is_moved.then_some(source.mode & 0o777)
     }
 
     /// What a check says of a path after the changes.
     pub fn checked(&mut self, path: &str) -> lint::Lint {
-        let now = self.known(path).and_then(|slot| slot.now.clone());
-        let text = now.map(|content| String::from_utf8_lossy(&content).into_owned());
+        let text = self.known(path).and_then(|slot| match &slot.now {
+            Some(Held::File(content)) => Some(String::from_utf8_lossy(content).into_owned()),
+            Some(Held::Link(_)) | None => None,
+        });
         match text {
             // Whoever reads it again goes by the name as it is written.
             Some(_) if path.starts_with("~/") && lint::reads_again(path) => {
@@ -297,11 +403,18 @@ impl Picture for Files<'_, '_> {
         if let Some(why) = &slot.shut {
             return Ok(Err(why.clone()));
         }
-        let old = match &slot.now {
-            Some(content) => Before::File(content.clone()),
-            None => Before::Nothing,
+        let key = slot.place.absolute.clone();
+        let old = match self.read(&key, Side::Now) {
+            Read::Content(content) => Before::File(content.to_vec()),
+            Read::Nothing => Before::Nothing,
+            Read::Unseen => {
+                return Ok(Err(format!(
+                    "Failed to write file: {expanded}: it is a link to what may not be read\n"
+                )));
+            }
         };
-        slot.now = Some(write_file::kept_form(&old, text).into_bytes());
+        let slot = self.slot(path)?;
+        slot.now = Some(Held::File(write_file::kept_form(&old, text).into_bytes()));
         slot.from = None;
         let absolute = slot.place.absolute.clone();
         self.put.push(absolute);
@@ -335,15 +448,12 @@ impl Picture for Files<'_, '_> {
                 return no_such(&format!("move '{}' to '{}'", expanded.0, expanded.1));
             }
         }
-        if self
-            .hands
-            .look(&target)?
-            .is_some_and(|stat| stat.kind != hermitcrab_sandbox::dircap::Kind::File)
-        {
+        let there = self.led_to(&target)?;
+        if there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
             return Ok(Err(format!("mv: '{}' is not a file name\n", expanded.1)));
         }
         if read_file::is_of_a_directory(to) {
-            let what = match self.hands.look(&target)? {
+            let what = match there {
                 Some(_) => format!("stat '{}'", expanded.1),
                 None => format!("move '{}' to '{}'", expanded.0, expanded.1),
             };
@@ -367,12 +477,19 @@ impl Picture for Files<'_, '_> {
             .from
             .clone()
             .unwrap_or_else(|| source.place.absolute.clone());
-        let Some(content) = source.now.take() else {
+        let Some(mut held) = source.now.take() else {
             return no_such(&format!("stat '{}'", expanded.0));
         };
         source.from = None;
+        if let Held::Link(link) = &mut held
+            && !link.says.starts_with(b"/")
+            && (source.place.dir, parent(&source.place)) != (target.dir, parent(&target))
+        {
+            // Seen from another directory it leads elsewhere.
+            link.leads = LinkLeads::Unseen;
+        }
         let slot = self.slot(to)?;
-        slot.now = Some(content);
+        slot.now = Some(held);
         slot.from = Some(key);
         slot.is_below_new = is_below_new;
         Ok(Ok(()))
