@@ -337,3 +337,33 @@ fn in_an_editors_session_an_edit_that_cannot_be_shown_says_why_and_asks_nobody()
     let edit = json!({"path": "a.txt", "old_string": "one", "new_string": "1"});
     assert_eq!(bench.runtime.call(agent, "patch", &edit).fate, Fate::Ran);
 }
+
+#[test]
+fn no_file_is_added_where_a_directory_is() {
+    let mut bench = filled();
+    bench.grant("fs.*", ".");
+    std::fs::create_dir_all(bench.workspace.join("dir/empty")).unwrap();
+    std::os::unix::fs::symlink("dir", bench.workspace.join("led")).unwrap();
+    let before = tree(&bench);
+    let whole = bench.workspace.to_string_lossy().into_owned();
+    for name in [".", "./", "dir", "dir/empty", "led", &whole] {
+        for beside in ["", "*** Add File: n.txt\n+n\n"] {
+            let patch = format!("*** Begin Patch\n{beside}*** Add File: {name}\n+x\n*** End Patch");
+            let report = bench.call("patch", json!({"mode": "patch", "patch": patch}));
+            assert_eq!(report.fate, Fate::ToolError, "{name}: {}", report.text);
+            let told = format!("Failed to add {name}: Failed to write file: ");
+            assert!(report.text.contains(&told), "{name}: {}", report.text);
+            assert_eq!(tree(&bench), before, "{name}");
+        }
+    }
+    let onto = "*** Begin Patch\n*** Move File: a.txt -> .\n*** End Patch";
+    let report = bench.call("patch", json!({"mode": "patch", "patch": onto}));
+    assert!(
+        report
+            .text
+            .contains("mv: 'a.txt' and './a.txt' are the same file"),
+        "{}",
+        report.text
+    );
+    assert_eq!(tree(&bench), before);
+}

@@ -48,7 +48,7 @@ struct Slot {
     now: Option<Held>,
     /// The permission bits of the file that is there.
     mode: u32,
-    /// Why the file that is there cannot be written, if it cannot.
+    /// Why what is there cannot be written, if it cannot.
     shut: Option<String>,
     /// Where its content was moved from, if that was the last thing done to it.
     from: Option<String>,
@@ -191,7 +191,7 @@ impl<'h, 'r> Files<'h, 'r> {
                 now: disk.clone(),
                 disk,
                 mode: stat.as_ref().map_or(0, |stat| stat.mode),
-                shut: stat.as_ref().and_then(write_file::is_shut),
+                shut: stat.as_ref().and_then(|stat| why_shut(stat, &key)),
                 from: None,
                 is_below_new: false,
             };
@@ -450,7 +450,19 @@ impl Picture for Files<'_, '_> {
         }
         let there = self.led_to(&target)?;
         if there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
-            return Ok(Err(format!("mv: '{}' is not a file name\n", expanded.1)));
+            let source = &self.slot(from)?.place;
+            let is_above =
+                (source.dir, source.below.parent()) == (target.dir, Some(target.below.clone()));
+            let name = source.absolute.rsplit('/').next().unwrap_or_default();
+            return Ok(Err(if is_above {
+                let into = expanded.1.trim_end_matches('/');
+                format!(
+                    "mv: '{}' and '{into}/{name}' are the same file\n",
+                    expanded.0
+                )
+            } else {
+                format!("mv: '{}' is not a file name\n", expanded.1)
+            }));
         }
         if read_file::is_of_a_directory(to) {
             let what = match there {
@@ -493,6 +505,17 @@ impl Picture for Files<'_, '_> {
         slot.from = Some(key);
         slot.is_below_new = is_below_new;
         Ok(Ok(()))
+    }
+}
+
+/// Why what is there is not written: a file marked against it, or a directory, in whose
+/// place no file is put.
+fn why_shut(stat: &Stat, absolute: &str) -> Option<String> {
+    match stat.kind {
+        Kind::Dir => Some(format!(
+            "Failed to write file: {absolute}: Is a directory\n"
+        )),
+        Kind::File | Kind::Symlink | Kind::Special => write_file::is_shut(stat),
     }
 }
 
