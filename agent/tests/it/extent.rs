@@ -227,6 +227,21 @@ fn all_skills_are_found_and_read_once_it_was_said_that_they_may_be() {
 }
 
 #[test]
+fn a_list_of_skills_makes_no_directory_for_them_whatever_is_held() {
+    let mut bench = Bench::new();
+    let skills = bench.workspace.parent().unwrap().join(".hermes/skills");
+    std::fs::create_dir_all(skills.parent().unwrap()).unwrap();
+    let first = bench.runtime.first_agent();
+    let words = GrantWords::new("fs.*", &skills.to_string_lossy());
+    bench.runtime.grant(first, &words).unwrap();
+    let listed = bench.call("skills_list", json!({}));
+    let none = "No skills found in skills/ directory.";
+    assert!(listed.text.contains(none), "{}", listed.text);
+    assert!(!skills.exists());
+    assert!(bench.user.shown.borrow().is_empty());
+}
+
+#[test]
 fn at_the_prompt_the_words_say_names_and_the_list_says_only() {
     let home = Home::new();
     home.configure("");
