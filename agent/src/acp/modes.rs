@@ -61,16 +61,22 @@ impl Mode {
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// Where all that is not granted is refused, nobody is asked.
+    fn name(self, floor: Asking) -> &'static str {
         match self {
+            Mode::Ask if floor == Asking::Refuse => "Refuse",
             Mode::Ask => "Ask",
             Mode::Workspace => "Workspace",
             Mode::Session => "Session",
         }
     }
 
-    const fn sentence(self) -> &'static str {
+    fn sentence(self, floor: Asking) -> &'static str {
         match self {
+            Mode::Ask if floor == Asking::Refuse => {
+                "Whatever is not granted is refused, and you are asked about nothing: the agent was \
+                 told `reject_all`"
+            }
             Mode::Ask => "Every change is shown and asked about before it touches the disk",
             Mode::Workspace => {
                 "Changes in the workspace are made unasked until the session or this mode ends; \
@@ -130,7 +136,8 @@ impl Choice {
             .into_iter()
             .filter(|mode| mode.is_within(floor))
             .map(|mode| {
-                SessionMode::new(mode.id(), mode.name()).description(mode.sentence().to_owned())
+                SessionMode::new(mode.id(), mode.name(floor))
+                    .description(mode.sentence(floor).to_owned())
             })
             .collect();
         SessionModeState::new(self.mode.id(), modes)
@@ -143,8 +150,8 @@ impl Choice {
             .into_iter()
             .filter(|mode| mode.is_within(floor))
             .map(|mode| {
-                SessionConfigSelectOption::new(mode.id(), mode.name())
-                    .description(mode.sentence().to_owned())
+                SessionConfigSelectOption::new(mode.id(), mode.name(floor))
+                    .description(mode.sentence(floor).to_owned())
             })
             .collect();
         let proof = match proved {
@@ -152,15 +159,25 @@ impl Choice {
             Isolation::Unisolated => "There is no isolation on this machine",
             Isolation::Unknown => "Isolation is not proved on this machine",
         };
+        let (asked, disbelieved) = match floor {
+            Asking::ApproveAll | Asking::Prompt => (
+                "When you are asked before something is changed",
+                "Whatever rests on the sandbox is asked about",
+            ),
+            Asking::Refuse => (
+                "What becomes of what is not granted",
+                "Whatever rests on the sandbox is refused",
+            ),
+        };
         let beliefs = vec![
             SessionConfigSelectOption::new(Belief::Proved.id(), "As proved")
                 .description(proof.to_owned()),
             SessionConfigSelectOption::new(Belief::Nothing.id(), "Not believed")
-                .description("Whatever rests on the sandbox is asked about".to_owned()),
+                .description(disbelieved.to_owned()),
         ];
         vec![
             SessionConfigOption::select(MODE_OPTION, "Approval", self.mode.id(), modes)
-                .description("When you are asked before something is changed".to_owned())
+                .description(asked.to_owned())
                 .category(SessionConfigOptionCategory::Mode),
             SessionConfigOption::select(ISOLATION_OPTION, "Isolation", self.belief.id(), beliefs)
                 .description(
@@ -257,7 +274,33 @@ impl InForce {
 
 #[cfg(test)]
 mod tests {
-    use super::{Belief, Mode};
+    use hermitcrab_core::{rules::Isolation, session::Asking};
+
+    use super::{Belief, Choice, Mode};
+
+    #[test]
+    fn where_all_is_refused_no_mode_says_that_anybody_is_asked() {
+        let told = |floor| {
+            let choice = Choice::default();
+            let modes = choice.modes(floor);
+            let options = choice.options(floor, Isolation::Isolated);
+            serde_json::to_string(&(modes, options)).unwrap()
+        };
+        let refusing = told(Asking::Refuse);
+        for word in [
+            "asked about before",
+            "is asked about",
+            "When you are asked",
+            "\"Ask\"",
+        ] {
+            assert!(!refusing.contains(word), "{word}: {refusing}");
+            assert!(told(Asking::Prompt).contains(word), "{word}");
+        }
+        assert!(
+            refusing.contains("Whatever is not granted is refused"),
+            "{refusing}"
+        );
+    }
 
     #[test]
     fn only_the_ids_offered_are_ids() {

@@ -155,3 +155,29 @@ fn a_mode_from_a_terminal_is_never_laxer_than_the_editors_user_allows() {
     done(&editor, &["mode", "approve_all"]);
     assert_eq!(listed(&editor)[0]["mode"], "reject_all");
 }
+
+#[test]
+fn an_editor_whose_agent_refuses_all_is_not_told_that_its_user_is_asked() {
+    for (mode, is_asked) in [("prompt", true), ("reject_all", false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut editor = Editor::start_with(&["--mode", mode], dir);
+        editor.initialize(false);
+        let cwd = editor.workspace();
+        let opened = editor.call("session/new", json!({"cwd": cwd, "mcpServers": []}));
+        let told = json!([opened["modes"], opened["configOptions"]]).to_string();
+        assert!(
+            opened["modes"]["availableModes"][0]["id"] == "ask",
+            "{told}"
+        );
+        assert_eq!(
+            told.contains("asked about before it touches"),
+            is_asked,
+            "{told}"
+        );
+        assert_eq!(
+            told.contains("Whatever is not granted is refused"),
+            !is_asked,
+            "{told}"
+        );
+    }
+}
