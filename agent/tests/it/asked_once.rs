@@ -227,7 +227,7 @@ fn once_is_for_one_search_and_session_for_those_that_follow() {
     let at = beside.display();
     let asked = format!(
         "fs.list all of {at}\nfs.read all of {at}\n\
-         that is the place and everything in it; with `once`, for this one call of the tool\n\
+         that is the file, or the directory and everything in it; with `once`, for this one call of the tool\n\
          not in it: what a rule of yours withholds, the agent's own files, names that are asked about each time (keys, `.env`)\n"
     );
     assert_eq!(shown, [asked.as_str()]);

@@ -27,7 +27,7 @@ use super::{
 };
 
 /// What a question about all of a place says besides.
-const ALL_OF_IT: &str = "that is the place and everything in it; with `once`, for this one call of the tool\n\
+const ALL_OF_IT: &str = "that is the file, or the directory and everything in it; with `once`, for this one call of the tool\n\
      not in it: what a rule of yours withholds, the agent's own files, names that are asked about each time (keys, `.env`)\n";
 
 impl Hands<'_> {
