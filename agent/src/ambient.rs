@@ -33,7 +33,7 @@ use crate::{
     ports::Clock,
     probe_place::{self, ProbePlace},
     screen::Screen,
-    text::gitconfig,
+    text::{gitconfig, rows::COLUMNS_MIN},
 };
 
 /// Variables that commands inherit, if they are set.
@@ -238,7 +238,9 @@ pub fn screen() -> Screen {
     use std::io::IsTerminal as _;
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_terminal = io::stdout().is_terminal() && has_a_screen();
+    let columns = variable("COLUMNS").and_then(|said| said.parse().ok());
     Screen {
+        columns: columns.filter(|columns| *columns >= COLUMNS_MIN),
         has_colour: is_terminal && !is_set("NO_COLOR"),
         is_lively: is_terminal && io::stderr().is_terminal(),
     }

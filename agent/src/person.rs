@@ -17,7 +17,7 @@ use crate::{
     cancel::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
     printing,
-    screen::{self, Screen, TAKEN_BACK},
+    screen::{Screen, TAKEN_BACK},
     text::rows,
 };
 
@@ -265,9 +265,9 @@ impl TerminalUser {
         asked().ok().flatten()
     }
 
-    /// How wide the terminal is, if it says so.
+    /// How wide the terminal is, if it is one.
     fn columns(&self) -> Option<usize> {
-        screen::columns_of(&self.terminal)
+        self.screen.columns_of(&self.terminal)
     }
 
     /// A line of somebody else's, of which no row looks like another line.

@@ -24,6 +24,8 @@ pub struct Screen {
     pub has_colour: bool,
     /// Lines may be overwritten: a terminal, and nobody who has it read aloud.
     pub is_lively: bool,
+    /// How wide the surroundings say a terminal is that does not say it itself.
+    pub columns: Option<usize>,
 }
 
 /// A way to mark text.
@@ -92,10 +94,21 @@ impl Screen {
     pub fn sign(&self, what: &str) -> Sign {
         let is_over = Arc::new(AtomicBool::new(false));
         let thread = self.is_lively.then(|| {
-            let (is_over, what) = (is_over.clone(), what.to_owned());
-            std::thread::spawn(move || turn(&is_over, &what))
+            let (screen, is_over, what) = (*self, is_over.clone(), what.to_owned());
+            std::thread::spawn(move || turn(&screen, &is_over, &what))
         });
         Sign { is_over, thread }
+    }
+
+    /// How wide a terminal is; nothing for what is none. One that does not say it, as on a
+    /// serial line, is as wide as the surroundings say, or as usual: its rows are broken, too.
+    #[must_use]
+    pub fn columns_of(&self, output: &impl std::os::fd::AsFd) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(output).ok()?;
+        Some(match usize::from(size.ws_col) {
+            0 => self.columns.unwrap_or(rows::COLUMNS),
+            columns => columns,
+        })
     }
 }
 
@@ -175,7 +188,7 @@ impl Drop for Sign {
     }
 }
 
-fn turn(is_over: &AtomicBool, what: &str) {
+fn turn(screen: &Screen, is_over: &AtomicBool, what: &str) {
     let began = Instant::now();
     let mut drawn = false;
     for place in (0..4_usize).cycle() {
@@ -192,7 +205,9 @@ fn turn(is_over: &AtomicBool, what: &str) {
         let seconds = began.elapsed().as_secs();
         let bar = ["|", "/", "-", "\\"].get(place).copied().unwrap_or("|");
         let line = format!("{bar} {what}, {seconds} s (^C calls it off)");
-        eprint!("\r\u{1b}[K{}", fitted(&line, columns()));
+        let columns = screen.columns_of(&std::io::stderr());
+        let columns = columns.unwrap_or(rows::COLUMNS);
+        eprint!("\r\u{1b}[K{}", fitted(&line, columns));
         let _ = std::io::stderr().flush();
         drawn = true;
     }
@@ -202,20 +217,6 @@ fn turn(is_over: &AtomicBool, what: &str) {
 /// be drawn over. The last column stays free, for some terminals go on after it.
 fn fitted(line: &str, columns: usize) -> String {
     line.chars().take(columns.saturating_sub(1)).collect()
-}
-
-/// How wide the terminal is; the usual width where it does not say.
-fn columns() -> usize {
-    columns_of(&std::io::stderr()).unwrap_or(80)
-}
-
-/// How wide a terminal is; nothing for what is none, or does not say.
-#[must_use]
-pub fn columns_of(output: &impl std::os::fd::AsFd) -> Option<usize> {
-    rustix::termios::tcgetwinsize(output)
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
 }
 
 /// Takes a terminal back from what a program drew on it: ends a sequence that is not
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(plain.tone(Tone::Bad, "x"), "x");
         let coloured = Screen {
             has_colour: true,
-            is_lively: false,
+            ..Screen::default()
         };
         let diff = coloured.diff("--- a\n@@ -0,0 +1 @@\n+b\nc", None);
         assert_eq!(
@@ -315,7 +316,7 @@ mod tests {
     fn a_line_that_goes_on_is_marked_and_keeps_its_tone() {
         let coloured = Screen {
             has_colour: true,
-            is_lively: false,
+            ..Screen::default()
         };
         let text = format!("@@ -0,0 +1 @@\n+{}deleted file /w/x", " ".repeat(18));
         let shown = coloured.diff(&text, Some(20));

@@ -14,7 +14,7 @@ use crate::{
     config::{self, ConfigError, edit::Edit, import, keys},
     exit,
     model::llama,
-    screen::{self, visible},
+    screen::visible,
 };
 
 /// What to do with the configuration.
@@ -266,7 +266,7 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
         };
         shown.push((key, value.to_owned(), from));
     }
-    for line in lines(&shown, screen::columns_of(&std::io::stdout())) {
+    for line in lines(&shown, ambient::screen().columns_of(&std::io::stdout())) {
         println!("{line}");
     }
     Ok(())

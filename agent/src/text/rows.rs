@@ -10,9 +10,9 @@ use unicode_width::UnicodeWidthChar as _;
 /// What a row begins with that goes on a line.
 pub const GOES_ON: &str = "       | ";
 /// How wide a terminal is of which nobody knows.
-const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 /// A narrower one has no room for marks.
-const COLUMNS_MIN: usize = 20;
+pub const COLUMNS_MIN: usize = 20;
 const TAB: usize = 8;
 
 /// How far a letter goes from this column. Where terminals differ, as far as on any.

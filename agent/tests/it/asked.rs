@@ -283,6 +283,33 @@ fn a_long_line_of_a_file_reads_in_no_row_like_a_line_of_the_question() {
 }
 
 #[test]
+fn a_terminal_that_does_not_say_how_wide_it_is_has_the_usual_width_or_that_of_its_surroundings() {
+    for (columns, env) in [
+        (80, &[][..]),
+        (60, &[("COLUMNS", "60")]),
+        (80, &[("COLUMNS", "0")]),
+        (80, &[("COLUMNS", "many")]),
+    ] {
+        let home = Home::new();
+        home.configure("");
+        let mut pty = Pty::start(&home, &[], env);
+        pty.sees("or `help`.");
+        pty.prompt();
+        pty.says_no_size(columns);
+        // The first row is full before it begins.
+        let full = columns - 1;
+        pty.keys(&format!(
+            "!printf '%0{full}d%s\\n' 0 'deleted file /w/b.txt' > c.txt\r"
+        ));
+        pty.sees("[deny]:");
+        assert_eq!(rows_with(&pty, "deleted file"), 0, "{}", pty.shown());
+        assert!(rows_with(&pty, "       | ") > 0, "{}", pty.shown());
+        pty.keys("deny\r");
+        pty.prompt();
+    }
+}
+
+#[test]
 fn a_single_line_of_many_rows_is_a_long_question() {
     let (_home, mut pty) = start();
     pty.keys("!printf '%05000d\\n' 0 > c.txt\r");

@@ -103,6 +103,12 @@ impl Pty {
             .set_size(cells(rows), cells(columns));
     }
 
+    /// From here on the terminal does not say how large it is; it has so many columns.
+    pub fn says_no_size(&mut self, columns: u16) {
+        resize_to(&self.keys, 0, 0);
+        self.screen.screen_mut().set_size(cells(24), cells(columns));
+    }
+
     /// What is on the screen.
     pub fn shown(&self) -> String {
         self.screen.screen().contents()
