@@ -365,9 +365,9 @@ fn set_backend(file: &Path, current: &Path, backend: &BackendArgs) -> Result<(),
         "planner"
     };
     changed(file, |edit| {
-        let was = edit.unset_model(role);
         let kind = match backend.kind {
             KindArg::None => {
+                let was = edit.unset_model(role);
                 return Ok(was.then(|| format!("there is no {role} model any more")));
             }
             KindArg::Http => "http",
@@ -402,7 +402,7 @@ fn set_backend(file: &Path, current: &Path, backend: &BackendArgs) -> Result<(),
             ("key_keyring", backend.key_keyring.as_deref()),
             ("structured", backend.structured.as_deref()),
         ];
-        edit.set_model(role, &given)?;
+        let besides = edit.set_model(role, &given)?;
         if matches!(backend.kind, KindArg::Llama) && !llama::is_built_in() {
             say(llama::NOT_BUILT_IN);
         }
@@ -411,8 +411,16 @@ fn set_backend(file: &Path, current: &Path, backend: &BackendArgs) -> Result<(),
                 say(&format!("there is no `{}` yet", visible(file)));
             }
         }
-        Ok(Some(format!(
-            "the {role} model is `{name}`; `hermitcrab model check` tries it out"
-        )))
+        let mut line =
+            format!("the {role} model is `{name}`; `hermitcrab model check` tries it out");
+        for (what, names) in [
+            ("as before", &besides.stays),
+            ("taken out, since it does not go with this", &besides.gone),
+        ] {
+            if !names.is_empty() {
+                line.push_str(&format!("\n{what}: {}", names.join(", ")));
+            }
+        }
+        Ok(Some(line))
     })
 }

@@ -11,13 +11,33 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value, value};
 
-use super::{ConfigError, file, keys, parse};
+use super::{ConfigError, file, keys, models::LOCAL_SERVER, parse};
 use crate::model::http::check_address;
 
 /// What a new file begins with.
 const HEADER: &str = "# hermitcrab's configuration. `hermitcrab config show` lists every key and what counts;\n# `hermitcrab config set KEY VALUE` changes one and leaves the rest of this file alone.\n";
+
+/// What names the key for the model at an address.
+const KEYS_OF_A_PLACE: [&str; 3] = ["key_env", "key_file", "key_keyring"];
+/// What counts for a model of whatever kind.
+const COUNTS_EVERYWHERE: [&str; 4] = [
+    "timeout_seconds",
+    "reply_bytes_max",
+    "tokens_max",
+    "temperature",
+];
+
+/// What became of the rest of a table, when a model was described anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Besides {
+    /// What is as it was.
+    pub stays: Vec<String>,
+    /// What was taken out: a key that was for another address or was replaced, and, of a
+    /// backend of another kind, what does not count for this one.
+    pub gone: Vec<String>,
+}
 
 /// A file being changed.
 #[derive(Debug)]
@@ -107,22 +127,31 @@ impl Edit {
 
     fn put(&mut self, name: &str, wanted: Value) -> Result<(), ConfigError> {
         let (tables, last) = name.rsplit_once('.').unwrap_or(("", name));
-        let mut table: &mut Table = self.document.as_table_mut();
+        let mut item: &mut Item = self.document.as_item_mut();
         for part in tables.split('.').filter(|part| !part.is_empty()) {
             let mut new = Table::new();
             // A table that only holds tables needs no line of its own.
             new.set_implicit(true);
-            let item = table.entry(part).or_insert(Item::Table(new));
-            table = match item.as_table_mut() {
-                Some(table) => table,
-                None => {
-                    return Err(ConfigError::Form(
-                        self.path.clone(),
-                        format!("`{part}` is not written as a table of its own"),
-                    ));
-                }
+            let is_within_a_line = item.is_inline_table();
+            let path = &self.path;
+            let not_a_table = |part: &str| {
+                let what = format!("`{part}` is not written as a table of its own");
+                ConfigError::Form(path.clone(), what)
             };
+            let Some(table) = item.as_table_like_mut() else {
+                return Err(not_a_table(part));
+            };
+            if is_within_a_line && !table.contains_key(part) {
+                return Err(not_a_table(part));
+            }
+            item = table.entry(part).or_insert(Item::Table(new));
+            if !item.is_table_like() {
+                return Err(not_a_table(part));
+            }
         }
+        let Some(table) = item.as_table_like_mut() else {
+            return Ok(());
+        };
         match table.get_mut(last).and_then(Item::as_value_mut) {
             Some(old) => {
                 let decor = old.decor().clone();
@@ -155,7 +184,8 @@ impl Edit {
         Ok(table.remove(last).is_some())
     }
 
-    /// Describes a whole model at once.
+    /// Describes a model anew. What its table says besides stays, comments
+    /// included, but for what is not for the model that is described: see [`Besides`].
     ///
     /// # Errors
     /// It would not be one.
@@ -163,23 +193,66 @@ impl Edit {
         &mut self,
         role: &str,
         given: &[(&str, Option<&str>)],
-    ) -> Result<(), ConfigError> {
-        if let Some((_, Some(base))) = given.iter().find(|(name, _)| *name == "base_url") {
+    ) -> Result<Besides, ConfigError> {
+        let given: Vec<(&str, &str)> = given
+            .iter()
+            .filter_map(|(name, words)| Some((*name, (*words)?)))
+            .collect();
+        let of = |wanted: &str| {
+            let mut all = given.iter();
+            all.find(|(name, _)| *name == wanted)
+                .map(|(_, words)| *words)
+        };
+        if let Some(base) = of("base_url") {
             check_address(base).map_err(ConfigError::Change)?;
         }
-        for (name, words) in given {
-            if let Some(words) = words {
-                self.put(&format!("models.{role}.{name}"), Value::from(*words))?;
+        let mut besides = Besides::default();
+        if let Some(table) = self.model_table(role) {
+            let said = |name: &str| table.get(name).and_then(Item::as_str).map(str::to_owned);
+            let was = said("backend").unwrap_or_else(|| "http".to_owned());
+            let kind = of("backend").unwrap_or("http");
+            let is_moved = of("base_url")
+                .is_some_and(|base| said("base_url").as_deref().unwrap_or(LOCAL_SERVER) != base);
+            let has_new_key = KEYS_OF_A_PLACE.iter().any(|name| of(name).is_some());
+            let names: Vec<String> = table.iter().map(|(name, _)| name.to_owned()).collect();
+            for name in names.iter().filter(|name| of(name).is_none()) {
+                let is_key = KEYS_OF_A_PLACE.contains(&name.as_str());
+                let is_kept = match (is_key, was == kind) {
+                    (_, false) => {
+                        COUNTS_EVERYWHERE.contains(&name.as_str())
+                            || (name == "context_tokens" && kind != "scripted")
+                    }
+                    // A key is for whoever is at an address: nobody else is sent it.
+                    (true, true) => !is_moved && !has_new_key,
+                    (false, true) => true,
+                };
+                if is_kept {
+                    besides.stays.push(name.clone());
+                } else {
+                    table.remove(name);
+                    besides.gone.push(name.clone());
+                }
             }
         }
-        parse(&self.path, &self.document.to_string()).map(drop)
+        for (name, words) in &given {
+            self.put(&format!("models.{role}.{name}"), Value::from(*words))?;
+        }
+        parse(&self.path, &self.document.to_string()).map(|_| besides)
+    }
+
+    fn model_table(&mut self, role: &str) -> Option<&mut dyn TableLike> {
+        self.document
+            .get_mut("models")?
+            .as_table_like_mut()?
+            .get_mut(role)?
+            .as_table_like_mut()
     }
 
     /// Takes a whole model out; whether it was there.
     pub fn unset_model(&mut self, role: &str) -> bool {
         self.document
             .get_mut("models")
-            .and_then(Item::as_table_mut)
+            .and_then(Item::as_table_like_mut)
             .is_some_and(|models| models.remove(role).is_some())
     }
 
@@ -386,7 +459,8 @@ mod tests {
                 edit.set_model(
                     "planner",
                     &[("model", Some("m")), ("base_url", Some("localhost"))],
-                ),
+                )
+                .map(drop),
                 edit.set("mode", "maybe"),
                 edit.set("mod", "prompt"),
             ];
@@ -395,6 +469,52 @@ mod tests {
             }
         });
         assert_eq!(after, TEXT);
+    }
+
+    const MODELS: &str = "# which one\n[models.planner] # mine\n# small\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nkey_env = \"K\" # of h\n# dull\ntemperature = 0.2\n\n[models.planner.extra]\ntop_p = 1 # all\n";
+
+    fn described(text: &str, given: &[(&str, &str)]) -> (String, [String; 2]) {
+        let mut told = Default::default();
+        let after = edited(text, |edit| {
+            let given: Vec<_> = given.iter().map(|(name, to)| (*name, Some(*to))).collect();
+            let besides = edit.set_model("planner", &given).expect("described");
+            told = [besides.stays.join(" "), besides.gone.join(" ")];
+        });
+        (after, told)
+    }
+
+    #[test]
+    fn another_model_leaves_the_rest_of_its_table_and_comments_alone() {
+        let same = [("model", "o"), ("backend", "http")];
+        let (after, told) = described(MODELS, &same);
+        assert_eq!(told, ["base_url key_env temperature extra", ""]);
+        let expected = MODELS.replace("\"m\"", "\"o\"");
+        let expected = expected.replace("0.2\n", "0.2\nbackend = \"http\"\n");
+        assert_eq!(after, expected);
+        let line = "models = {planner = {model = \"m\", temperature = 0.2}} # one\n";
+        let (after, told) = described(line, &same);
+        assert_eq!(told, ["temperature", ""]);
+        let begin = "models = {planner = {model = \"o\", temperature = 0.2";
+        assert!(after.starts_with(begin), "{after}");
+        assert!(after.ends_with("} # one\n"), "{after}");
+    }
+
+    #[test]
+    fn a_key_is_not_sent_to_another_address_and_what_is_of_one_kind_goes_with_it() {
+        let there = ("base_url", "http://h/v1");
+        let elsewhere = ("base_url", "http://i/v1");
+        let gone = |given: &[(&str, &str)]| described(MODELS, given).1[1].clone();
+        assert_eq!(gone(&[there]), "");
+        assert_eq!(gone(&[elsewhere]), "key_env");
+        assert_eq!(gone(&[elsewhere, ("key_env", "L")]), "");
+        assert_eq!(gone(&[("key_file", "f")]), "key_env");
+        let llama = [("model", "o"), ("backend", "llama"), ("file", "m.gguf")];
+        let (after, told) = described(MODELS, &llama);
+        assert_eq!(
+            told,
+            ["temperature", "base_url key_env extra"].map(str::to_owned)
+        );
+        assert!(after.contains("# dull\ntemperature = 0.2"), "{after}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::model::{Structured, key::KeyPlaces};
 
 /// Where a model is, if nothing says so.
-const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
+pub(super) const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
 
 /// The table `[models]`.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -64,6 +64,30 @@ fn a_file_named_on_the_command_line_is_the_one_there() {
 }
 
 #[test]
+fn another_model_keeps_what_is_set_for_it_and_says_so() {
+    let home = Home::new();
+    let file = home.configure(
+        "# which\n[models.planner]\nmodel = \"m\"\nkey_env = \"K\" # mine\n# dull\ntemperature = 0.2\n",
+    );
+    let backend = ["config", "backend", "http", "--model", "o"];
+    let said = home.ok(&backend);
+    assert!(
+        said.contains("\nas before: key_env, temperature\n"),
+        "{said}"
+    );
+    let there = ["--base-url", "http://127.0.0.1:9/v1"];
+    let said = home.ok(&[&backend[..], &there].concat());
+    assert!(said.contains("\nas before: temperature"), "{said}");
+    assert!(said.contains(" with this: key_env\n"), "{said}");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(
+        text.starts_with("# which\n[models.planner]\nmodel = \"o\"\n"),
+        "{text}"
+    );
+    assert!(text.contains("# dull\ntemperature = 0.2\n"), "{text}");
+}
+
+#[test]
 fn what_means_nothing_is_refused_with_what_was_meant() {
     let home = Home::new();
     let check = |arguments: &[&str], part: &str| {
