@@ -1,18 +1,23 @@
-//! The configuration that is proposed: denials at once, grants and servers as comments.
+//! The configuration that is proposed: denials at once, grants, servers and the model as comments.
 //!
-//! A grant, or a server of tools, counts when the user takes the marks of its lines away. What is
+//! A grant, a server of tools or the model counts when the user takes the marks of its lines away. What is
 //! written here is read back by the agent's own reader, both as it stands and
 //! with every grant taken, so that no proposal is one the agent would refuse.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hermitcrab::config::{self, edit::Edit};
+use hermitcrab::{
+    config::{self, edit::Edit},
+    model::http::check_address,
+};
 use hermitcrab_core::rules::Layer;
 use similar::TextDiff;
 
 use super::redact;
-use super::translate::{About, Proposal, ProposedDenial, ProposedGrant, ProposedServer};
+use super::translate::{
+    About, Proposal, ProposedDenial, ProposedGrant, ProposedModel, ProposedServer,
+};
 
 /// What stands before a line of a grant that is not given yet.
 pub const MARK: &str = "#? ";
@@ -57,6 +62,10 @@ pub fn propose(
     denials(&mut text, proposals);
     grants(&mut text, proposals, suggested);
     servers(&mut text, proposals);
+    let is_named = edit.get("models.planner.model").is_some();
+    if let Some(model) = proposals.iter().find_map(|one| one.model.as_ref()) {
+        planner(&mut text, model, is_named);
+    }
     check(&text)?;
     check(&taken(&text))?;
     let name = existing.map_or_else(
@@ -231,6 +240,50 @@ fn server_block(server: &ProposedServer) -> String {
         let _ = writeln!(block, "{MARK}{line}");
     }
     block
+}
+
+/// The model, as a comment, unless one is named already.
+fn planner(text: &mut String, model: &ProposedModel, is_named: bool) {
+    text.push_str("\n# The model Hermes talks to. ");
+    if is_named {
+        text.push_str("One is named already in `[models.planner]`, so it is not proposed.\n");
+        return;
+    }
+    text.push_str(
+        "To name it, take `#? ` away from its lines, or let\n# `hermitcrab config backend http --model NAME --base-url URL` write them.\n",
+    );
+    let provider = model.provider.as_deref().unwrap_or("its provider");
+    let mut block = format!(
+        "{MARK}[models.planner]\n{MARK}backend = \"http\"\n{MARK}model = {}\n",
+        quoted(&model.name)
+    );
+    // Writing into a string cannot fail, here and below.
+    match &model.base_url {
+        Some(base) if check_address(base).is_ok() => {
+            let _ = writeln!(block, "{MARK}base_url = {}", quoted(base));
+        }
+        Some(_) | None => {
+            let _ = writeln!(
+                block,
+                "# base_url = the address of {} that speaks chat completions; without it, a model on this machine is meant",
+                one_line(provider)
+            );
+        }
+    }
+    if let Some(tokens) = model.context_tokens {
+        let _ = writeln!(block, "{MARK}context_tokens = {tokens}");
+    }
+    block.push_str("# Its key, if it wants one: key_env = \"NAME\", key_file = \"FILE\" or key_keyring = \"NAME\".\n");
+    match check(&taken(&format!("{text}{block}"))) {
+        Ok(()) => text.push_str(&block),
+        Err(why) => {
+            let _ = writeln!(
+                text,
+                "# not proposed, since it could not be read back: {}",
+                one_line(&why)
+            );
+        }
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -436,6 +489,93 @@ mod tests {
             1,
             "{}",
             made.text
+        );
+    }
+
+    fn of(words: serde_json::Value) -> Settings {
+        Settings::read(&words, &mut Vec::new())
+    }
+
+    #[test]
+    fn the_model_is_a_comment_that_can_be_taken_unless_one_is_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let settings = of(serde_json::json!({"model": {
+            "default": "some/model", "provider": "openrouter", "api_key": "k-1",
+            "base_url": "https://api.example.com/v1", "context_length": 64000}}));
+        let proposals = translate(&settings);
+        let made = propose(&proposals, &[], None, scratch.path()).unwrap();
+        let named = |text: &str| {
+            let config = hermitcrab::config::parse(Path::new("c.toml"), text).unwrap();
+            let words = config.models().planner.clone()?;
+            Some((words.model.clone(), words.base_url, words.context_tokens))
+        };
+        assert_eq!(named(&made.text), None);
+        let base = Some("https://api.example.com/v1".to_owned());
+        let expected = ("some/model".to_owned(), base, Some(64000));
+        assert_eq!(named(&taken(&made.text)), Some(expected));
+        assert!(made.text.contains("config backend http"), "{}", made.text);
+        let plan = proposals.iter().find(|one| one.id == "model").unwrap();
+        assert!(plan.confirm.contains("`hermitcrab config backend http "));
+        assert!(
+            plan.here.ends_with("without a counterpart: api_key"),
+            "{}",
+            plan.here
+        );
+        assert_eq!(
+            settings.environment,
+            [("api_key".to_owned(), "k-1".to_owned())]
+        );
+
+        let existing = scratch.path().join("mine.toml");
+        let mine = "[models.planner]\nmodel = \"m\"\n";
+        std::fs::write(&existing, mine).unwrap();
+        let made = propose(&proposals, &[], Some(&existing), scratch.path()).unwrap();
+        assert_eq!(
+            named(&taken(&made.text)),
+            Some(("m".to_owned(), None, None))
+        );
+
+        // A name alone, and an address that is none.
+        for model in [
+            serde_json::json!("m\n[models]"),
+            serde_json::json!({"default": "m\n[models]", "base_url": "https://k@h", "context_length": 0}),
+        ] {
+            let settings = of(serde_json::json!({"model": model}));
+            let made = propose(&translate(&settings), &[], None, scratch.path()).unwrap();
+            let name = named(&taken(&made.text)).map(|(name, base, _)| (name, base));
+            let is_zero = settings.model.context_tokens == Some(0);
+            let expected = (!is_zero).then(|| ("m\n[models]".to_owned(), None));
+            assert_eq!(name, expected, "{}", made.text);
+        }
+    }
+
+    #[test]
+    fn a_setting_without_a_counterpart_is_named() {
+        let settings = of(serde_json::json!({
+            "_config_version": 33,
+            "agent": {"max_turns": 90, "verbose": true},
+            "memory": {"memory_enabled": true},
+            "toolsets": ["hermes-cli"],
+            "fallback_providers": [{"provider": "p", "api_key": "sesame-sesame"}],
+            "display": {"compact": true},
+            "tts": {"provider": "edge"},
+        }));
+        let proposals = translate(&settings);
+        let said = |id: &str| {
+            let found = proposals.iter().find(|one| one.id == id);
+            found.map(|one| one.said.clone()).unwrap_or_default()
+        };
+        assert_eq!(said("setting-agent.max_turns"), "agent.max_turns: 90");
+        assert_eq!(said("setting-memory"), "memory.memory_enabled: true");
+        assert_eq!(said("setting-toolsets"), "toolsets: [\"hermes-cli\"]");
+        assert!(said("setting-fallback_providers").contains("\"provider\":\"p\""));
+        assert_eq!(said("setting-display"), "display.compact: true");
+        assert_eq!(said("without-counterpart"), "agent.verbose, tts.provider");
+        assert!(
+            settings
+                .environment
+                .iter()
+                .any(|(_, secret)| secret == "sesame-sesame")
         );
     }
 }

@@ -1,13 +1,15 @@
 //! What a home's configuration says that has to do with authority.
 
+mod model;
 mod servers;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use self::model::Model;
 pub use self::servers::{Server, ServerAt};
-use super::note::Note;
+use super::{note::Note, redact::is_secret_name};
 
 /// Sections whose every value is shown in the plan.
 const SECTIONS: [&str; 6] = [
@@ -18,6 +20,9 @@ const SECTIONS: [&str; 6] = [
     "code_execution",
     "tool_output",
 ];
+
+/// What is read by itself, beside those sections.
+const BY_ITSELF: [&str; 3] = ["command_allowlist", "mcp_servers", "model"];
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +41,11 @@ pub struct Settings {
     pub servers: Vec<Server>,
     /// Every value of the sections above, by dotted key.
     pub values: BTreeMap<String, Value>,
-    /// The values of environments written into the configuration: secrets.
+    /// `model`.
+    pub model: Model,
+    /// Every value of every other section, by dotted key.
+    pub others: BTreeMap<String, Value>,
+    /// What is written into the configuration and called a key, and the values of environments written into the configuration: secrets.
     pub environment: Vec<(String, String)>,
 }
 
@@ -79,6 +88,18 @@ impl Settings {
             );
         }
         settings.servers(config.get("mcp_servers"), notes);
+        settings.model = Model::read(config.get("model"));
+        for (section, below) in config.as_object().into_iter().flatten() {
+            let section = section.as_str();
+            // What begins so is Hermes' own bookkeeping.
+            let is_told = BY_ITSELF.contains(&section) || section.starts_with('_');
+            if !is_told && !SECTIONS.contains(&section) {
+                flatten(section, below, &mut settings.others);
+            }
+            if section != "mcp_servers" {
+                secrets(section, below, &mut settings.environment);
+            }
+        }
         settings
     }
 
@@ -139,6 +160,22 @@ fn secret_part(value: &str) -> String {
         rest = after.split_once('}').map_or("", |(_, after)| after);
     }
     secret + rest
+}
+
+/// What is called a secret, however deep it stands.
+fn secrets(name: &str, value: &Value, into: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(below) => {
+            for (name, value) in below {
+                secrets(name, value, into);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| secrets(name, value, into)),
+        Value::String(word) if is_secret_name(name) => {
+            into.push((name.to_owned(), secret_part(word)));
+        }
+        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
 }
 
 fn flatten(key: &str, value: &Value, into: &mut BTreeMap<String, Value>) {

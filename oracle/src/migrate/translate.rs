@@ -8,12 +8,14 @@
 
 mod allowed;
 mod denied;
+mod models;
 mod modes;
 mod rest;
 mod servers;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::models::ProposedModel;
 pub use self::servers::ProposedServer;
 use super::settings::Settings;
 
@@ -44,6 +46,9 @@ pub struct Proposal {
     /// A server of tools as it would be named; naming it permits nothing.
     #[serde(default)]
     pub server: Option<ProposedServer>,
+    /// The model as it would be named; naming it is a grant to talk to it.
+    #[serde(default)]
+    pub model: Option<ProposedModel>,
     /// The standing approval of Hermes that the grants stand for, in a replay.
     pub standing: Option<bisim_world::protocol::Standing>,
 }
@@ -96,6 +101,7 @@ pub enum About {
 #[must_use]
 pub fn translate(settings: &Settings) -> Vec<Proposal> {
     let mut all = Vec::new();
+    all.push(models::proposal(&settings.model));
     all.extend(modes::proposals(settings));
     all.extend(
         settings

@@ -1,5 +1,7 @@
 //! Sites, limits and the settings that have no counterpart.
 
+use serde_json::Value;
+
 use super::super::settings::Settings;
 use super::{About, Proposal, ProposedDenial};
 
@@ -51,6 +53,33 @@ const NOTHING: [(&str, &str); 11] = [
     ),
 ];
 
+/// Sections beside those, and why nothing is made of them.
+const SECTIONS: [(&str, &str); 5] = [
+    (
+        "agent.max_turns",
+        "how many answers a turn may take is not set here: as many as Hermes allows unless told otherwise",
+    ),
+    (
+        "memory",
+        "notes are kept where Hermes keeps them, once that is opened: `hermitcrab config add-directory ~/.hermes/memories`; what changes there is asked about",
+    ),
+    (
+        "toolsets",
+        "which tools are offered is not set here: what is held decides what they can do",
+    ),
+    (
+        "fallback_providers",
+        "one model is named; where it cannot be reached, the turn ends and says so",
+    ),
+    (
+        "display",
+        "how a terminal looks is not set here, but for colours, which `NO_COLOR` turns off",
+    ),
+];
+
+/// Of so many settings of a section what they say is shown.
+const SHOWN_MAX: usize = 20;
+
 pub(super) fn proposals(settings: &Settings) -> Vec<Proposal> {
     let mut all = Vec::new();
     for (place, site) in settings.blocked_sites.iter().enumerate() {
@@ -83,7 +112,61 @@ pub(super) fn proposals(settings: &Settings) -> Vec<Proposal> {
             });
         }
     }
+    others(settings, &mut all);
     all
+}
+
+/// What stands in sections nothing is made of: none is left out without a word.
+fn others(settings: &Settings, all: &mut Vec<Proposal>) {
+    let section_of = |key: &str| {
+        let mut known = SECTIONS.iter();
+        known.find(|(section, _)| {
+            let rest = key.strip_prefix(section);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    };
+    for (section, why) in SECTIONS {
+        let of_it = |(key, value): (&String, &Value)| {
+            let is_of_it = section_of(key).is_some_and(|(name, _)| *name == section);
+            is_of_it.then(|| format!("{key}: {value}"))
+        };
+        let said: Vec<String> = settings.others.iter().filter_map(of_it).collect();
+        if !said.is_empty() {
+            all.push(Proposal {
+                id: format!("setting-{section}"),
+                from: section.to_owned(),
+                said: shown(&said),
+                in_hermes: "as its manual says".to_owned(),
+                here: why.to_owned(),
+                ..Proposal::default()
+            });
+        }
+    }
+    let unknown: Vec<String> = settings
+        .others
+        .keys()
+        .filter(|key| section_of(key).is_none())
+        .cloned()
+        .collect();
+    if !unknown.is_empty() {
+        all.push(Proposal {
+            id: "without-counterpart".to_owned(),
+            from: "(all other settings)".to_owned(),
+            said: unknown.join(", "),
+            in_hermes: "as its manual says".to_owned(),
+            here: "nothing: these have no counterpart".to_owned(),
+            ..Proposal::default()
+        });
+    }
+}
+
+fn shown(said: &[String]) -> String {
+    let more = match said.len().saturating_sub(SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let some: Vec<&str> = said.iter().take(SHOWN_MAX).map(String::as_str).collect();
+    some.join(", ") + &more
 }
 
 fn blocked(number: usize, site: &str) -> Proposal {
