@@ -12,8 +12,10 @@ Exit codes:
   69  this machine lacks something that is needed; `hermitcrab doctor` says what
   70  the agent's own machinery failed
   74  the ledger does not hold
-  77  it was refused, or what it did was discarded; so is what a dry run would have changed
- 130  you called `exec` off with ^C; what it did was discarded";
+  77  it was refused, or what it did was discarded; so is what a dry run would have changed;
+      `chat`: the model answered, but nobody could be asked and a call of its was refused
+ 124  `exec` ended the command, because it took longer than it may
+ 130  you called `exec` off with ^C; what it did was discarded. `chat` ends by the signal itself";
 
 /// It ran.
 pub const OK: u8 = 0;
@@ -29,6 +31,8 @@ pub const INTERNAL: u8 = 70;
 pub const LEDGER: u8 = 74;
 /// It was refused, or what it did was discarded.
 pub const REFUSED: u8 = 77;
+/// It took longer than it may.
+pub const TIMED_OUT: u8 = 124;
 /// Its user called it off.
 pub const INTERRUPTED: u8 = 130;
 
@@ -51,6 +55,7 @@ mod tests {
             INTERNAL,
             LEDGER,
             REFUSED,
+            TIMED_OUT,
             INTERRUPTED,
         ];
         assert_eq!(named, all);

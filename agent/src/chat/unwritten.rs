@@ -151,6 +151,11 @@ fn reason(told: &str) -> String {
         .and_then(|value| value.get("error"))
         .and_then(Value::as_str)
         .unwrap_or(told);
+    // The next step is the model's, and it would be cut in the middle.
+    let text = match text.starts_with("Denied (") {
+        true => text.split(". Next step: ").next().unwrap_or(text),
+        false => text,
+    };
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= REASON_LETTERS_MAX {
         return line;
@@ -222,6 +227,19 @@ mod tests {
             "{footer}"
         );
         assert!(footer.contains("1 file(s) were NOT modified"));
+    }
+
+    #[test]
+    fn a_refusal_is_told_whole_and_without_the_step_that_is_the_models() {
+        let told = json!({"error": format!("Denied (untrusted-flow): {}. Next step: {}.",
+            "what the agent has read since the grant was made may be behind this: `fs.modify ./a.txt`",
+            "ask the user whether this is what they want, or do something else instead")});
+        let footer = seen(&[("patch", json!({"path": "a.txt"}), &told.to_string())]);
+        let footer = footer.expect("a footer");
+        assert!(
+            footer.ends_with("behind this: `fs.modify ./a.txt`"),
+            "{footer}"
+        );
     }
 
     #[test]

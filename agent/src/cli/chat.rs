@@ -6,6 +6,8 @@ use std::{
     rc::Rc,
 };
 
+use hermitcrab_core::outcome::DenialCode;
+
 use super::{
     Setting, begin,
     choice::{Choice, NO_MODEL, backend, let_talk},
@@ -20,16 +22,18 @@ use crate::{
     exit,
     model::ModelPort,
     person::TerminalUser,
-    runtime::{GrantWords, Runtime},
+    runtime::{Fate, GrantWords, Runtime},
 };
 
 pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str>) -> u8 {
     let cancel = Cancel::default();
+    let mut is_alone = false;
     let ready = open::ground(&setting.place).and_then(|ground| {
         let backend = backend(&ground, choice, &cancel)?;
         let backend = backend.ok_or_else(|| (NO_MODEL.to_owned(), exit::USAGE))?;
         let going = Going::begin(&ground, setting, go_on)?;
         let user = TerminalUser::open().map(|terminal| terminal.asked_in(&ground.workspace));
+        is_alone = user.is_none();
         let runtime = begin::session_after(setting, user, going.past())?;
         Ok((backend, runtime, going))
     });
@@ -61,7 +65,7 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
     let mut seen = Seen::new(ambient::screen(), cancel, Rc::new(Cell::new(false)));
     let mut say_to = |words: &str, seen: &mut Seen| {
         let mut watch = going.kept_by(seen);
-        let code = one(&mut chat, &mut runtime, port, &mut watch, words);
+        let code = one(&mut chat, &mut runtime, port, &mut watch, (words, is_alone));
         going.keep(&chat, &runtime);
         code
     };
@@ -83,7 +87,7 @@ fn one(
     runtime: &mut Runtime,
     port: &mut dyn ModelPort,
     watch: &mut dyn Watch,
-    words: &str,
+    (words, is_alone): (&str, bool),
 ) -> u8 {
     let turn = chat.turn_watched(runtime, port, words, watch);
     for line in runtime.take_told() {
@@ -92,7 +96,12 @@ fn one(
     match turn {
         Ok(turn) => {
             told(&turn);
+            let refused = if is_alone { refused(&turn) } else { None };
+            if let Some(why) = &refused {
+                say(why);
+            }
             match turn.end {
+                TurnEnd::Answered if refused.is_some() => exit::REFUSED,
                 TurnEnd::Answered => exit::OK,
                 TurnEnd::CutOff
                 | TurnEnd::RoundsSpent
@@ -107,6 +116,32 @@ fn one(
             exit::ENVIRONMENT
         }
     }
+}
+
+/// What of a turn was refused where nobody could be asked, and what its user can do.
+fn refused(turn: &ChatTurn) -> Option<String> {
+    let codes: Vec<_> = turn
+        .made
+        .iter()
+        .filter_map(|made| match made.fate {
+            Fate::RanDiscarded(code) | Fate::Refused(code) | Fate::AskedRefused(code) => Some(code),
+            Fate::Ran | Fate::ToolError | Fate::Failed(_) => None,
+        })
+        .collect();
+    let calls = match codes.len() {
+        0 => return None,
+        1 => "1 call was".to_owned(),
+        calls => format!("{calls} calls were"),
+    };
+    let is_after_reading =
+        |code: &DenialCode| matches!(code, DenialCode::UntrustedFlow | DenialCode::NoAnswer);
+    let how = match codes.iter().any(is_after_reading) {
+        true => {
+            "once the model has read something, neither what was granted before nor the mode speaks for you; `hermitcrab chat --continue --grant VERB=PLACE 'WORDS'` goes on with a grant that does, or run it at a terminal"
+        }
+        false => "`--grant VERB=PLACE` grants what is wanted, or run it at a terminal",
+    };
+    Some(format!("nobody could be asked, and {calls} refused: {how}"))
 }
 
 fn each_line(mut say_to: impl FnMut(&str, &mut Seen) -> u8, seen: &mut Seen) -> u8 {

@@ -23,10 +23,13 @@ Examples:
 pub const CHAT: &str = "\
 Examples:
   hermitcrab chat 'what is in this directory?'
-  # new files unasked, changes not
-  hermitcrab chat --grant fs.create=. 'write a README'
+  # new files unasked, until the model has read something
+  hermitcrab chat --grant fs.create=. 'write a poem into poem.txt'
   # goes on where the last conversation here was left
-  hermitcrab chat --continue 'and a licence'";
+  hermitcrab chat --continue 'and another one'
+  # granted for what it has read by now as well; nobody need be there
+  hermitcrab chat 'what should a README here say?'
+  hermitcrab chat --continue --grant fs.create=. 'write it'";
 
 pub const CONVERSATIONS: &str = "\
 Examples:

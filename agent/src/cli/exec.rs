@@ -21,7 +21,7 @@ use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_sandbox::spawn::Ending;
 use rustix::fs::FileType;
 
-use self::through::Through;
+use self::through::{Gone, Through};
 use super::{
     Setting, Trouble, begin,
     open::{Ground, ground},
@@ -95,7 +95,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     let asked = exec.timeout;
     let most = ground.config.ceilings(&ground.admin).timeout_max;
     let until = asked.into_iter().chain(most).min();
-    let gone = Rc::new(Cell::new(false));
+    let gone = Rc::new(Cell::new(None));
     let through = Through::new(cancel.clone(), until, Rc::clone(&gone));
     let apart = through.is_apart();
     runtime.show_progress(Box::new(through));
@@ -119,14 +119,19 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     runtime
         .end_session()
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
-    if gone.get() {
-        say("nobody reads what it prints any more, so it was ended");
+    if let Some(gone) = gone.get() {
+        say(match gone {
+            Gone::Reader => "nobody reads what it prints any more, so it was ended",
+            Gone::Full => {
+                "where it prints to has no room for more, so it was ended; make room there, or print elsewhere"
+            }
+        });
     }
     // The no of a dry run is its own, and was told with what it is about.
     let is_told = is_dry && report.fate.code() == Some(DenialCode::RejectedByUser);
     for line in told(
         &report,
-        cancel.is_thrown() || gone.get(),
+        cancel.is_thrown() || gone.get().is_some(),
         &ground.places.current,
     ) {
         if !is_told {
@@ -143,7 +148,8 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     }
     Ok(match (&report.came, &report.fate) {
         _ if cancel.is_thrown() => exit::INTERRUPTED,
-        _ if gone.get() => status(Ending::Signalled(BROKEN_PIPE)),
+        _ if gone.get() == Some(Gone::Full) => exit::ENVIRONMENT,
+        _ if gone.get().is_some() => status(Ending::Signalled(BROKEN_PIPE)),
         // A signal is told as shells do.
         (Ok(run), Fate::Ran) => status(run.ending),
         (_, fate) => run::code(fate),
@@ -193,7 +199,7 @@ pub(super) fn status(ending: Ending) -> u8 {
     match ending {
         Ending::Exited(status) => u8::try_from(status).unwrap_or(u8::MAX),
         Ending::Signalled(signal) => signalled(signal),
-        Ending::TimedOut => 124,
+        Ending::TimedOut => exit::TIMED_OUT,
         Ending::OutOfMemory | Ending::OutOfRoom | Ending::Killed => signalled(9),
     }
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use hermitcrab_core::{
     Permit,
-    approval::{Answer, CallId, Question, Reply, Scope},
+    action::Action,
+    approval::{Answer, CallId, Question, Reply, Scope, Stance},
     authority::{Authority, Cap, Object},
     fault::{self, Fault},
     label::{Label, Source},
@@ -349,15 +350,33 @@ fn with_what_was_read(session: &Session, question: &Question, shown: String) -> 
         .filter(|source| !matches!(source, Source::User | Source::Model))
         .map(Source::as_str)
         .collect();
-    if question.because() == DenialCode::UntrustedFlow && !read.is_empty() {
-        format!(
-            "this is granted, but {} has read data since (from: {}), which may be what asks for it\n{shown}",
-            question.by(),
-            read.join(", ")
-        )
-    } else {
-        shown
-    }
+    let says = match question.because() {
+        _ if read.is_empty() => return shown,
+        DenialCode::UntrustedFlow => "this is granted, but",
+        // The mode would have allowed it before: that nobody granted it is not why it is asked.
+        DenialCode::NoCap if is_asked_for_what_was_read(session, question) => {
+            "the mode approve_all allows this, but"
+        }
+        _ => return shown,
+    };
+    format!(
+        "{says} {} has read data since (from: {}), which may be what asks for it\n{shown}",
+        question.by(),
+        read.join(", ")
+    )
+}
+
+/// Whether the mode of the session would allow all that is asked about, had nothing been read.
+fn is_asked_for_what_was_read(session: &Session, question: &Question) -> bool {
+    let rules = session.rules();
+    let (by, call) = (question.by(), question.call());
+    let allows = |action: &Action| {
+        let class = action.cap().reversibility();
+        session.asking().stance(rules.isolation(), class) == Stance::Allow
+            && rules.judge(question.tool(), action) == Judgement::Plain
+    };
+    let taints = |action: &Action| session.flow().taints(by, call, action);
+    question.uncovered().all(allows) && question.uncovered().any(taints)
 }
 
 /// Where a question is long, what of it is asked about whatever is held stands

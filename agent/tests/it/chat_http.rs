@@ -122,10 +122,18 @@ fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
     let (words, footer) = said.split_once("\n\n").expect(&said);
     assert_eq!(words, "a.txt says alpha", "{errors}");
     assert!(
-        footer.contains("1 file(s) were NOT modified") && footer.contains("`b.txt`"),
+        footer.contains("1 file(s) were NOT modified")
+            && footer.contains("`b.txt`")
+            && !footer.contains('\u{2026}'),
         "{footer}"
     );
-    assert_eq!(output.status.code(), Some(0), "{errors}");
+    // A script can tell that it was not done, and what does it.
+    assert_eq!(output.status.code(), Some(77), "{errors}");
+    assert!(
+        errors.contains("nobody could be asked, and 1 call was refused: once the model has read")
+            && errors.contains("`hermitcrab chat --continue --grant VERB=PLACE"),
+        "{errors}"
+    );
     // Nobody can be asked, and the file that was read could be behind the write.
     assert!(
         errors.contains("  Write b.txt\n    Denied (untrusted-flow)"),

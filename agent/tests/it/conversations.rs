@@ -145,7 +145,8 @@ fn what_was_read_in_it_counts_as_read_and_a_grant_of_the_same_line_knows_of_it()
     assert!(home.project().join("configured.txt").exists());
     home.ok(&["chat", &json!(["read_file", {"path": "a.txt"}]).to_string()]);
     // What was granted once and for all says nothing about what this conversation holds.
-    home.ok(&["chat", "--continue", &write("steered.txt")]);
+    let ran = home.run(&["chat", "--continue", &write("steered.txt")]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(!home.project().join("steered.txt").exists());
     home.ok(&[
         "chat",

@@ -74,7 +74,8 @@ fn what_was_said_and_done_before_the_program_was_killed_is_gone_on_with() {
     assert_eq!(results(&before).len(), 1, "{before:?}");
     // What nobody granted to who has read is not done, though the reading was cut off.
     let write = json!([[["write_file", {"path": "steered.txt", "content": "x\n"}]]]);
-    home.ok(&["chat", "--continue", &write.to_string()]);
+    let ran = home.run(&["chat", "--continue", &write.to_string()]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(!home.project().join("steered.txt").exists());
     let after = kept(&home).unwrap();
     let told = results(&after);

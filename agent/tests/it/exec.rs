@@ -212,6 +212,25 @@ fn whose_reader_is_gone_is_ended_and_keeps_nothing() {
 }
 
 #[test]
+fn a_full_device_is_no_reader_who_went_away() {
+    let home = Home::new();
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = home
+        .command(&home.project(), &["exec", "--", "echo hi"])
+        .stdout(full)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(69), "{said}");
+    assert!(said.contains("has no room for more"), "{said}");
+    assert!(!said.contains("nobody reads"), "{said}");
+}
+
+#[test]
 fn an_interrupt_ends_it_and_what_it_did_is_not_kept() {
     let home = Home::new();
     let mut child = started(

@@ -46,7 +46,7 @@ impl Asking {
         match self {
             Asking::ApproveAll => {
                 "what is not held is allowed where isolation is proved and it can be undone or \
-                 redone, and asked about otherwise"
+                 redone, until the agent has read something; it is asked about otherwise"
             }
             Asking::Prompt => "what is not held is asked about",
             Asking::Refuse => "what is not held is refused",

@@ -33,21 +33,35 @@ const LOOK_EVERY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+
+/// Why what a command prints reaches nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// Whoever read it reads no more.
+    Reader,
+    /// Where it is written has no room.
+    Full,
+}
+
 /// What a command prints, to where this program prints.
 pub(super) struct Through {
     cancel: Cancel,
     out_draws: bool,
     err_draws: bool,
     lines: Lines,
-    /// Whoever read what it printed reads no more.
-    gone: Rc<Cell<bool>>,
+    /// Why what it prints reaches nobody any more, if so.
+    gone: Rc<Cell<Option<Gone>>>,
     /// How long it may take, and when that is over: no reader who waits makes it longer.
     most: Option<Duration>,
     until: Option<Instant>,
 }
 
 impl Through {
-    pub(super) fn new(cancel: Cancel, most: Option<Duration>, gone: Rc<Cell<bool>>) -> Self {
+    pub(super) fn new(
+        cancel: Cancel,
+        most: Option<Duration>,
+        gone: Rc<Cell<Option<Gone>>>,
+    ) -> Self {
         Self {
             cancel,
             out_draws: io::stdout().is_terminal(),
@@ -65,7 +79,12 @@ impl Through {
     }
 
     fn note(&self, written: &io::Result<()>) {
-        self.gone.set(self.gone.get() || written.is_err());
+        if let (None, Err(error)) = (self.gone.get(), written) {
+            self.gone.set(Some(match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Gone::Full,
+                _ => Gone::Reader,
+            }));
+        }
     }
 
     /// Writes as fast as somebody reads; what nobody has read when the command's time is
@@ -152,6 +171,6 @@ impl ProgressPort for Through {
     }
 
     fn is_wanted(&mut self) -> bool {
-        !self.gone.get() && !self.cancel.is_thrown()
+        self.gone.get().is_none() && !self.cancel.is_thrown()
     }
 }
