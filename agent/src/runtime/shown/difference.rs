@@ -37,15 +37,16 @@ pub(super) fn difference(
 }
 
 /// The difference line by line, if both are texts; nothing if there is none.
-fn in_lines(
+fn in_lines<'b>(
     path: &str,
-    before: Option<&[u8]>,
-    after: Option<&[u8]>,
+    before: Option<&'b [u8]>,
+    after: Option<&'b [u8]>,
     effort: &mut Effort,
 ) -> Option<String> {
-    fn text(side: Option<&[u8]>) -> Option<Cow<'_, str>> {
-        side.map_or(Some(Cow::Borrowed("")), legible)
-    }
+    let text = |side: Option<&'b [u8]>| match side {
+        None => Some(Cow::Borrowed("")),
+        Some(bytes) => legible_at(path, bytes),
+    };
     let (before, old, new) = match (text(before), text(after)) {
         (Some(old), Some(new)) => (before, old, new),
         // What is to be there is shown, whatever was.
@@ -75,7 +76,7 @@ pub(super) fn with_content(
     (before, after): (Option<&[u8]>, Option<&[u8]>),
     effort: &mut Effort,
 ) -> String {
-    let is_exact = |bytes: &[u8]| match legible(bytes) {
+    let is_exact = |bytes: &[u8]| match legible_at(path, bytes) {
         Some(Cow::Borrowed(text)) => escaped(text) == text,
         Some(Cow::Owned(_)) | None => false,
     };
@@ -86,6 +87,51 @@ pub(super) fn with_content(
         Some(diff) => format!("{head}, sha256 {digest}\n{diff}"),
         None => format!("{head}, sha256 {digest}, not shown as text\n"),
     }
+}
+
+/// The content of a file as text, unless it is an object of a repository, which nobody reads
+/// as one.
+pub(super) fn legible_at<'b>(path: &str, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
+    match is_git_object(path, bytes) {
+        true => None,
+        false => legible(bytes),
+    }
+}
+
+/// What git keeps below its `objects`, by the place, the name and how it begins: short ones
+/// have too few odd bytes to be told by these. A file that is only put there is none, and a
+/// script of that name would begin with what no shell takes for a command.
+fn is_git_object(path: &str, bytes: &[u8]) -> bool {
+    let mut parts = path.rsplit('/');
+    let (Some(name), Some(dir)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if parts.next() != Some("objects") {
+        return false;
+    }
+    let is_loose = dir.len() == 2 && is_hex(dir) && matches!(name.len(), 38 | 62) && is_hex(name);
+    if is_loose {
+        // What packs it says so in two bytes, of which a multiple of 31 is made.
+        return matches!(bytes, [0x78, second, ..] if (0x7800 + u32::from(*second)) % 31 == 0)
+            && inflates_to_an_object(bytes);
+    }
+    let begins: &[u8] = match name.rsplit_once('.') {
+        Some((_, "pack")) => b"PACK\0\0\0",
+        Some((_, "idx")) => b"\xfftOc",
+        Some((_, "rev")) => b"RIDX\0\0\0",
+        _ => return false,
+    };
+    dir == "pack" && name.starts_with("pack-") && bytes.starts_with(begins)
+}
+
+/// Whether it is packed as an object is: its kind, its length, a zero byte.
+fn inflates_to_an_object(bytes: &[u8]) -> bool {
+    let mut head = [0_u8; 8];
+    let mut inflated = flate2::read::ZlibDecoder::new(bytes);
+    let is_read = std::io::Read::read_exact(&mut inflated, &mut head).is_ok();
+    let kinds: [&[u8]; 4] = [b"blob ", b"tree ", b"commit ", b"tag "];
+    is_read && kinds.iter().any(|kind| head.starts_with(kind))
 }
 
 /// A content as text: as it is, or, where nearly all of it is one, with the bytes that

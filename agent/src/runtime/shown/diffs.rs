@@ -9,7 +9,8 @@ use hermitcrab_core::{digest::Digest, letters::is_unseen};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
 use super::{
-    SHOWN_BYTES_MAX, deleted_link, difference, legible, longest_of, moment, new_link, too_much,
+    SHOWN_BYTES_MAX, deleted_link, difference, legible, legible_at, longest_of, moment, new_link,
+    too_much,
 };
 use crate::{
     digest::sha256,
@@ -84,7 +85,9 @@ fn unshown(
     if one_line(&file.path) != file.path {
         out.push(format!("{name}: a name with letters that nobody sees"));
     }
-    if matches!(file.after, Side::Opaque { .. }) && new.is_some_and(|new| legible(new).is_some()) {
+    if matches!(file.after, Side::Opaque { .. })
+        && new.is_some_and(|new| legible_at(&name, new).is_some())
+    {
         out.push(difference(&name, old, new, effort).trim_end().to_owned());
     }
     let Side::Text(after) = &file.after else {
