@@ -123,6 +123,16 @@ fn said_to_what_is_shown(line: &str, widest: Scope) -> (Reply, Keep) {
     }
 }
 
+/// What to type for a word that may be meant as a yes: it does not say how far that goes, so
+/// it is none.
+#[must_use]
+pub fn meant(word: &str) -> &'static str {
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "ok" => ": `once` is a yes to this, this one time",
+        _ => "",
+    }
+}
+
 /// What a yes for all of a directory lets be done, for a second look at it.
 #[must_use]
 pub fn held(below: &Below) -> String {

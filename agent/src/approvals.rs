@@ -162,7 +162,10 @@ impl UserPort for DeskUser {
             ));
             let reply = match said {
                 Said::Yes => Reply::Yes(Scope::Once),
-                Said::No => Reply::No,
+                Said::No => {
+                    self.user.refused_as_before();
+                    Reply::No
+                }
             };
             return (reply, Keep::Nothing);
         }
@@ -187,6 +190,10 @@ impl UserPort for DeskUser {
         let mut desk = self.desk.borrow_mut();
         desk.wishes.retain(|(asked, _)| *asked != question);
         self.user.not_taken(question);
+    }
+
+    fn refused_as_before(&mut self) {
+        self.user.refused_as_before();
     }
 
     fn consider(&mut self, shown: &str) -> Verdict {

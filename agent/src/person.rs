@@ -115,9 +115,10 @@ impl TerminalUser {
                 Typed::Line(line) => match answers::said(line.trim(), widest, below) {
                     (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {
                         if words != "?" {
+                            let meant = answers::meant(&words);
                             writeln!(
                                 self.terminal,
-                                "`{}` is no answer here",
+                                "`{}` is no answer here{meant}",
                                 words.escape_debug()
                             )?;
                         }
@@ -310,6 +311,14 @@ impl UserPort for TerminalUser {
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         self.answer(prompt)
             .unwrap_or((Reply::Failed, Keep::Nothing))
+    }
+
+    fn refused_as_before(&mut self) {
+        // Who cannot be told is not asked either.
+        let _ = writeln!(
+            self.terminal,
+            "not asked: you said `never` to exactly this before; `hermitcrab remembered` lists that, `remembered clear` forgets it"
+        );
     }
 
     fn consider(&mut self, shown: &str) -> Verdict {

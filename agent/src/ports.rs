@@ -165,6 +165,9 @@ pub trait UserPort {
     /// what it was about was gone: nothing of it is to be kept.
     fn not_taken(&mut self, _question: QuestionId) {}
 
+    /// A no of before was given again to what would have been asked about now.
+    fn refused_as_before(&mut self) {}
+
     /// Shows a grant that a judge proposes. Only a clear yes is one.
     fn consider(&mut self, _shown: &str) -> Verdict {
         Verdict::Later

@@ -381,6 +381,13 @@ impl Repl<'_> {
         let code = super::run_words(words, &self.setting.place)?;
         if words.first().is_some_and(|name| name == "config") {
             self.reread();
+            let is_mode = matches!(words, [_, what, key, ..] if matches!(what.as_str(), "set" | "reset") && key == "mode");
+            if is_mode && code == exit::OK {
+                println!(
+                    "it counts from the next session on; this one stays in mode {} (`hermitcrab session mode MODE`, in another terminal, changes that)",
+                    self.runtime.asking()
+                );
+            }
         }
         Ok(code)
     }
@@ -480,6 +487,12 @@ impl Repl<'_> {
             let hint = "; a command for the sandbox begins with `!`, and `help` lists the others";
             return Err((format!("{}{hint}", choice::NO_MODEL), exit::USAGE));
         };
+        if let Some(name) = words::in_no_form_of(request) {
+            let line = format!(
+                "  `{name}` has no such form, so this goes to the model; `help {name}` shows its own"
+            );
+            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
+        }
         let asked = self.runtime.servers_to_ask();
         if self.screen.is_lively && !asked.is_empty() {
             let line = format!(

@@ -114,6 +114,9 @@ fn other_words_are_explained_and_asked_about_again_and_are_never_a_yes() {
         let ended = if yes { "ended 0" } else { "ended 77" };
         assert!(screen.contains(ended), "{lines:?}: {screen}");
         assert_eq!(screen.matches("[deny]: ").count(), lines.len(), "{screen}");
+        // A yes does not say how far it goes; what does is named.
+        let meant = screen.contains("`yes` is no answer here: `once` is a yes to this");
+        assert_eq!(meant, lines[0] == "yes", "{screen}");
         // One word fewer is explained than asked: the last try is not.
         let told = screen.matches("yes, this one time").count();
         assert_eq!(told, lines.len() - 1, "{screen}");

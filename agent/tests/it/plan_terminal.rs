@@ -93,6 +93,18 @@ fn a_plan_is_shown_and_only_a_clear_yes_runs_it() {
 }
 
 #[test]
+fn a_question_mark_explains_the_answers_to_a_plan_and_to_a_step() {
+    let home = Home::new();
+    let steps = json!([{"id": "w", "call": "create_file", "with": {"path": "new", "text": "x"}}]);
+    let Some(screen) = at_terminal(&home, &steps, "", &["?", "s", "?", "y", "once"]) else {
+        return;
+    };
+    assert!(screen.contains("s     ask before each step"), "{screen}");
+    assert!(screen.contains("q  leave this one"), "{screen}");
+    assert!(home.project().join("new").exists(), "{screen}");
+}
+
+#[test]
 fn a_plan_can_be_changed_before_it_is_approved_and_is_checked_again() {
     let home = Home::new();
     let steps = json!([{"id": "w", "call": "create_file", "with": {"path": "new", "text": "x"}}]);

@@ -473,7 +473,10 @@ fn every_command_of_the_prompt_answers_and_the_prompt_comes_back() {
         ("audit verify", "record"),
         ("doctor", "store: holds"),
         ("config show", "models.quarantined.seed"),
-        ("config set mode prompt", "mode"),
+        (
+            "config set mode prompt",
+            "it counts from the next session on; this one stays in mode prompt",
+        ),
         ("config add-directory /usr/share", "/usr/share"),
         ("config remove-directory /usr/share", "/usr/share"),
         ("explain fs.delete a.txt", "fs.delete"),
@@ -498,6 +501,25 @@ fn every_command_of_the_prompt_answers_and_the_prompt_comes_back() {
     );
     pty.keys("\u{4}");
     assert!(pty.ended().success());
+}
+
+#[test]
+fn a_no_that_is_remembered_is_told_as_one_and_what_forgets_it() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.keys("!rm a.txt\r");
+    pty.sees("[deny]:");
+    pty.keys("never\r");
+    pty.sees("you said no; what it changed is discarded");
+    pty.prompt();
+    pty.keys("!rm a.txt\r");
+    pty.sees("not asked: you said `never` to exactly this before");
+    let shown = pty.prompt();
+    assert!(
+        shown.replace('\n', "").contains("remembered clear"),
+        "{shown}"
+    );
+    assert!(home.project().join("a.txt").exists());
 }
 
 #[test]

@@ -19,6 +19,15 @@ use crate::{
     runtime::{GrantWords, Runtime},
 };
 
+/// What each answer to a plan means.
+const EXPLAINED: &str = "\
+what is answered here:
+  YES  carry out all of it; what is not granted is still asked about as it comes
+  s     ask before each step
+  e     change the plan first
+  d     show what would become of each step, and do nothing
+  n     do nothing; any other word is a no, too";
+
 /// What a person said to a plan.
 pub(super) struct Approved {
     /// The plan they said it to.
@@ -82,6 +91,10 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
                 plan = edit::edited(plan, &ground.state_dir, &mut person)?;
             }
             Some("d" | "dry-run") => dry_run(setting, &plan, how)?,
+            Some("?") if matches!(person, Person::Terminal(_)) => {
+                let yes = if highest == Risk::High { "yes" } else { "y" };
+                eprintln!("{}", EXPLAINED.replace("YES", &format!("{yes:<4}")));
+            }
             _ => return Err(("nothing was done".to_owned(), exit::REFUSED)),
         }
     }

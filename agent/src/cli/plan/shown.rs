@@ -32,6 +32,13 @@ pub(super) struct Shown<'f> {
     pub further: Further<'f>,
 }
 
+/// What each answer to a step means.
+const EXPLAINED: &str = "\
+what is answered here:
+  y  do this step; what is not granted is still asked about
+  n  leave this step out and go on; any other word is a no, too
+  q  leave this one and all after it out";
+
 impl Onlooker for Shown<'_> {
     fn before(&mut self, _: &mut Runtime, call: &ToolCall) -> Go {
         let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
@@ -50,10 +57,13 @@ impl Onlooker for Shown<'_> {
             question.push('\n');
         }
         question.push_str("do this? y, n, q to end here [n]: ");
-        match person.line(About::Step, &question).as_deref() {
-            Some("y" | "yes") => Go::On,
-            Some("q" | "quit") | None => Go::Stop,
-            Some(_) => Go::Over,
+        loop {
+            match person.line(About::Step, &question).as_deref() {
+                Some("y" | "yes") => return Go::On,
+                Some("q" | "quit") | None => return Go::Stop,
+                Some("?") if matches!(person, Person::Terminal(_)) => eprintln!("{EXPLAINED}"),
+                Some(_) => return Go::Over,
+            }
         }
     }
 

@@ -179,6 +179,17 @@ pub fn read(line: &str) -> Line {
     }
 }
 
+/// The command a short line begins with and is no form of, so that it is plain language.
+#[must_use]
+pub fn in_no_form_of(line: &str) -> Option<&'static str> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let name = words.first().filter(|_| words.len() <= SHORT)?;
+    names().find(|known| known == name)
+}
+
+/// So many words may be a command that was meant otherwise; more are hardly one.
+const SHORT: usize = 3;
+
 /// What was meant, where a line is nearly a command and no plain language.
 fn slip(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
@@ -315,7 +326,21 @@ fn split(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, read};
+    use super::{Line, in_no_form_of, read};
+
+    #[test]
+    fn a_short_line_that_begins_like_a_command_is_told_of() {
+        for (line, name) in [
+            ("undo 3 x", Some("undo")),
+            ("help nope", Some("help")),
+            ("grant x", Some("grant")),
+            ("help me with this", None),
+            ("hello there", None),
+        ] {
+            assert_eq!(read(line), Line::Say(line.to_owned()));
+            assert_eq!(in_no_form_of(line), name, "{line}");
+        }
+    }
 
     #[test]
     fn commands_are_commands_only_in_their_own_form() {
