@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{Trouble, open};
 use crate::{
     cancel::Cancel,
+    config::models::{BackendWords, Kind},
     exit,
     model::{
         Backend, ModelError,
@@ -21,13 +22,13 @@ pub struct Choice {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Where the model is: an address that speaks chat completions
-    #[arg(long, value_name = "URL", requires = "model")]
+    #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// A second model that may propose a grant where something was refused; you accept it, or not
     #[arg(long, value_name = "NAME")]
     pub judge: Option<String>,
     /// A file that holds the key for it
-    #[arg(long, value_name = "FILE", requires = "model")]
+    #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
 
@@ -41,8 +42,26 @@ pub fn backend(
     cancel: &Cancel,
 ) -> Result<Option<Backend>, Trouble> {
     let wrong = |error: ModelError| (error.to_string(), exit::USAGE);
-    if let Some(model) = &choice.model {
-        let base = choice.base_url.as_deref();
+    // Without a name the configured model is meant, at another address or with another key. The
+    // configured key goes nowhere else than the configuration says.
+    let planner = &ground.config.models().planner;
+    let configured = planner.as_ref().filter(|words| words.kind() == Kind::Http);
+    let is_besides = choice.base_url.is_some() || choice.key_file.is_some();
+    let model = match (&choice.model, configured) {
+        (Some(model), _) => Some(model),
+        (None, Some(words)) if is_besides => Some(&words.model),
+        (None, None) if is_besides => {
+            let why = "`--base-url` and `--key-file` are for a model at an address, and none is configured; name it with `--model NAME`";
+            return Err((why.to_owned(), exit::USAGE));
+        }
+        (None, _) => None,
+    };
+    if let Some(model) = model {
+        let of_the_configured = || match choice.model {
+            Some(_) => None,
+            None => configured.map(BackendWords::base_url),
+        };
+        let base = choice.base_url.as_deref().or_else(of_the_configured);
         let key = choice.key_file.as_deref().map(key_in).transpose();
         let base_url = base.unwrap_or("http://127.0.0.1:8080/v1").to_owned();
         let config = HttpConfig {
@@ -62,7 +81,7 @@ pub fn backend(
             port: Box::new(port.with_cancel(cancel.clone())),
         }));
     }
-    match &ground.config.models().planner {
+    match planner {
         Some(words) => ground.model(words, cancel).map(Some),
         None => Ok(None),
     }

@@ -284,9 +284,11 @@ fn check() -> Result<u8, Trouble> {
                     visible(&words.model),
                     began.elapsed().as_millis(),
                     if is_json {
-                        ", in the form asked for"
+                        ", in the form asked for".to_owned()
                     } else {
-                        ", but not in the form asked for; try another `structured`"
+                        format!(
+                            ", but not in the form asked for; try another `models.{role}.structured`: json_schema, json_object, gbnf or none"
+                        )
                     }
                 );
             }

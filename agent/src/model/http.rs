@@ -193,6 +193,11 @@ impl HttpModel {
             }
             ModelError::Unreachable(words) => {
                 let base = &self.config.base_url;
+                if base.starts_with("https://") && words.contains("InvalidContentType") {
+                    return ModelError::Unreachable(format!(
+                        "what answers at `{base}` speaks no TLS; is its address one with `http://`?"
+                    ));
+                }
                 ModelError::Unreachable(format!(
                     "{words}, at `{base}`; start what serves it there, or name another place with `hermitcrab config backend`"
                 ))

@@ -322,6 +322,12 @@ impl Hands<'_> {
         show: impl FnOnce(&Question) -> S,
     ) -> Result<(), Stop> {
         let (by, tool) = (self.by, self.tool);
+        // Nobody called the tool a plan changes things by, so its name says nothing.
+        let of_a_plan = note.strip_prefix(Tool::Directory.as_str());
+        let note = match of_a_plan.filter(|_| tool == Tool::Directory) {
+            Some(rest) => format!("a plan{rest}"),
+            None => note.to_owned(),
+        };
         let ceilings = self.runtime.ceilings.clone();
         let steering = self.runtime.steering.clone();
         self.has_acted = true;
@@ -373,7 +379,7 @@ impl Hands<'_> {
                         permits: permits.by_ref().take(set.changes().len()).collect(),
                     })
                     .collect();
-                journal.commit(parts, note).failure
+                journal.commit(parts, &note).failure
             },
         )?;
         let outcome = match &done {

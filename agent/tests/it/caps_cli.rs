@@ -141,6 +141,34 @@ fn a_reference_gives_a_grant_to_one_other_workspace() {
 }
 
 #[test]
+fn a_grant_of_what_a_rule_refuses_is_told_by_which() {
+    let home = Home::new();
+    home.configure(
+        "[[rules]]\nid = \"deny-1\"\ndecision = \"deny\"\nverbs = [\"net.connect\"]\nhost = \"127.0.0.1:*\"\n",
+    );
+    let grant = "net.connect=127.0.0.1:8099";
+    for arguments in [
+        ["caps", "grant", grant].as_slice(),
+        &["exec", "--grant", grant, "--", "true"],
+    ] {
+        let ran = home.run(arguments);
+        assert!(
+            ran.err
+                .contains("stays refused, whatever is granted: by the rule deny-1"),
+            "{ran:?}"
+        );
+    }
+    let ran = home.run(&[
+        "exec",
+        "--grant",
+        "net.connect=127.0.0.2:8099",
+        "--",
+        "true",
+    ]);
+    assert!(!ran.err.contains("stays refused"), "{ran:?}");
+}
+
+#[test]
 fn the_mode_decides_what_becomes_of_what_is_not_held() {
     let home = Home::new();
     assert_eq!(

@@ -224,6 +224,65 @@ fn each_call_is_shown_before_the_model_is_asked_again() {
     assert!(chat.wait().unwrap().success());
 }
 
+/// What is configured says which model; the line says where it is this time. The configured
+/// key is for the configured address.
+#[test]
+fn an_address_alone_is_for_the_configured_model_and_without_its_key() {
+    let dir = bench();
+    let refused = hermitcrab(
+        dir.path(),
+        &["chat", "--base-url", "http://127.0.0.1:1/v1", "hi"],
+    );
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(64), "{why}");
+    assert!(
+        why.contains("none is configured; name it with `--model NAME`"),
+        "{why}"
+    );
+
+    let file = dir.path().join(".config/hermitcrab/config.toml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let key = dir.path().join("key");
+    fs::write(&key, "sesame\n").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let configured = format!(
+        "[models.planner]\nmodel = \"the-one\"\nbase_url = \"http://127.0.0.1:1/v1\"\nkey_file = \"{}\"\n",
+        key.display()
+    );
+    fs::write(&file, configured).unwrap();
+    let (base, asked) = backend(vec![(200, says("hello").1)]);
+    let output = hermitcrab(dir.path(), &["chat", "--base-url", &base, "hi"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let asked = asked.join().unwrap();
+    assert_eq!(asked[0].1["model"], "the-one");
+    assert!(!asked[0].0.contains("sesame"), "{}", asked[0].0);
+}
+
+#[test]
+fn who_speaks_no_tls_is_not_told_to_be_started() {
+    let dir = bench();
+    let there = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!(
+        "https://127.0.0.1:{}/v1",
+        there.local_addr().unwrap().port()
+    );
+    std::thread::spawn(move || {
+        for stream in there.incoming() {
+            let _said = std::io::Write::write_all(&mut stream.unwrap(), b"HTTP/1.1 400 no\r\n\r\n");
+        }
+    });
+    let output = hermitcrab(
+        dir.path(),
+        &["chat", "--model", "m", "--base-url", &base, "hi"],
+    );
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(69), "{why}");
+    assert!(
+        why.contains("speaks no TLS; is its address one with `http://`?"),
+        "{why}"
+    );
+}
+
 #[test]
 fn a_backend_that_is_not_there_is_said_in_one_line() {
     let dir = bench();

@@ -98,11 +98,11 @@ fn moves_directories_and_trees_come_back_with_undo() {
         line.split_whitespace().next().unwrap().to_owned()
     };
     // The sorting is left as it is; what came before it is apart from it.
-    assert!(commits.contains("directory: 2 files"), "{commits}");
+    assert!(commits.contains("a plan: 2 files"), "{commits}");
     for id in ["3", "2", "1"] {
         home.ok(&["undo", id]);
     }
-    assert_eq!(of("directory: 2 directories"), "1", "{commits}");
+    assert_eq!(of("a plan: 2 directories"), "1", "{commits}");
     assert_eq!(
         names(&home, "."),
         ["a.txt", "one.txt", "sort", "tree", "two.txt"]

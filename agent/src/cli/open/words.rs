@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermitcrab_core::authority::Verb;
+use hermitcrab_core::{authority::Verb, outcome::DenialCode};
 
 use crate::{
     cli::{Trouble, say},
@@ -45,7 +45,8 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
     Ok(GrantWords::new(verb, &object(verb, on, current)))
 }
 
-/// Says of a grant what it does not spare: a place that is asked about each time.
+/// Says of a grant what it does not spare: a place that is asked about each time, and what a
+/// rule refuses.
 pub fn tell_what_is_asked(session: &mut Runtime, words: &GrantWords) {
     let agent = session.first_agent();
     // Words that mean nothing are told by whoever grants them.
@@ -55,6 +56,17 @@ pub fn tell_what_is_asked(session: &mut Runtime, words: &GrantWords) {
             visible(&words.verb),
             visible(&words.on)
         ));
+    }
+    for explained in session.explain(agent, words).unwrap_or_default() {
+        if let (true, Some(DenialCode::DeniedByRule)) =
+            (explained.is_refused(), explained.explanation.code)
+        {
+            say(&format!(
+                "{} stays refused, whatever is granted: by the rule {}",
+                visible(&explained.what),
+                explained.explanation.rule
+            ));
+        }
     }
 }
 
