@@ -29,6 +29,7 @@ pub enum Command {
     /// Measure what worlds, cases and fuzz targets cost.
     Speed(SpeedArgs),
     /// Hunt for commands that get past a guard, and keep what is found.
+    #[command(after_help = crate::exit::HELP)]
     Fuzz(FuzzArgs),
     /// Decide about generated work that is harmless, and count false alarms.
     Benign(BenignArgs),
@@ -37,14 +38,19 @@ pub enum Command {
     /// Tell for each operator how many of its variants have the effect of their seed.
     Operators(OperatorArgs),
     /// Run the cases of one file, such as a finding, and explain each.
+    #[command(after_help = crate::exit::HELP)]
     Replay(ReplayArgs),
     /// Make one page of a report, for a browser without a network.
+    #[command(after_help = crate::exit::HELP)]
     Report(ReportArgs),
     /// Show what changes for a user of Hermes, on their own home and history.
+    #[command(after_help = crate::exit::MIGRATE_HELP)]
     Migrate(Box<MigrateArgs>),
     /// Run a live Hermes and mirror each of its calls while somebody works.
+    #[command(after_help = crate::exit::MIGRATE_HELP)]
     Shadow(Box<ShadowArgs>),
     /// Put the reports of several runs, such as shards, together and judge them as one.
+    #[command(after_help = crate::exit::HELP)]
     Merge(MergeArgs),
     /// The agent's worker process; started by `check`, not by people.
     #[command(name = "__agent-worker", hide = true)]
@@ -104,7 +110,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
     /// Pairs of workers; default: two for each processor, since a pair often waits.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// Only every n-th case, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
@@ -186,7 +192,7 @@ pub struct LeakArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_some)]
     pub count: usize,
     /// Cases at the same time; default: two for each processor.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
@@ -240,7 +246,7 @@ pub struct FuzzArgs {
     #[arg(long, value_enum, default_value_t = crate::generate::Target::Commands)]
     pub target: crate::generate::Target,
     /// Trios of workers; default: the number of processors.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// Only every n-th place, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
@@ -399,7 +405,7 @@ pub struct MigrateArgs {
     #[arg(long)]
     pub fresh: bool,
     /// Pairs of workers; default: two for each processor.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// A fault to plant in the agent, to see that a migration shows it; `selftest --list`
     /// names them, and the build needs the feature `planted-faults`.
@@ -501,6 +507,26 @@ mod tests {
                     .count();
                 assert_eq!(takers, 1);
             }
+        }
+    }
+
+    /// A run of no workers judges nothing, and a script goes by the codes.
+    #[test]
+    fn no_workers_are_refused_and_what_judges_lists_its_codes() {
+        use clap::CommandFactory as _;
+        for words in [["check", "--jobs", "0"], ["leaks", "--jobs", "0"]] {
+            let read = Cli::try_parse_from(["bisim"].into_iter().chain(words));
+            assert!(read.is_err(), "{words:?}");
+        }
+        for name in [
+            "check", "fuzz", "replay", "merge", "report", "migrate", "shadow",
+        ] {
+            let command = Cli::command();
+            let help = command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_after_help);
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Exit codes:\n   0  "), "{name}: {help}");
         }
     }
 

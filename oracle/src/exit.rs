@@ -32,6 +32,18 @@ Exit codes:
   69  something the run needs is missing; `bisim doctor` says what
   70  bisim itself failed";
 
+/// The same for `migrate`, which judges calls and not cases; `shadow` ends with Hermes' own.
+pub const MIGRATE_HELP: &str = "\
+Exit codes:
+   0  the plan is complete
+   1  a call differs in a way that is not known to be harmless
+   2  the agent did what nothing covers
+   4  something is missing from the plan; it says what
+  64  the command line is wrong, or nothing of Hermes is in that home
+  69  this machine cannot replay; the plan is written without
+  70  bisim itself failed
+`shadow` ends with Hermes' own code.";
+
 /// What a finished run adds up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {

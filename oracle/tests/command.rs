@@ -305,7 +305,7 @@ fn a_directory_that_is_no_home_of_hermes_gets_no_plan() {
     let errors = errors(&output);
     assert_eq!(code(&output), 64, "{errors}");
     assert!(
-        errors.contains("nothing that Hermes writes is in"),
+        errors.contains("nothing that only Hermes writes is in"),
         "{errors}"
     );
     assert!(!std::path::Path::new(out).join("migration.md").exists());

@@ -73,9 +73,12 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     interrupt.watch(processes.clone());
     let taken = Snapshot::take(&args.hermes_home, args.workspace.as_deref(), &interrupt);
     let snapshot = match taken {
-        Ok(snapshot) if snapshot.names().next().is_none() && snapshot.notes.is_empty() => {
+        // Many a project has an `.env`.
+        Ok(snapshot)
+            if snapshot.names().all(|name| name == ".env") && snapshot.notes.is_empty() =>
+        {
             eprintln!(
-                "error: nothing that Hermes writes is in `{}`: no config.yaml, no state.db, no conversations; its home is usually `~/.hermes`",
+                "error: nothing that only Hermes writes is in `{}`: no config.yaml, no state.db, no conversations; its home is usually `~/.hermes`",
                 args.hermes_home.display()
             );
             return exit::USAGE;

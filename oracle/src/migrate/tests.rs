@@ -428,6 +428,14 @@ fn a_home_that_is_none_and_an_output_into_the_home_are_refused() {
 }
 
 #[test]
+fn an_env_alone_is_no_home_of_hermes() {
+    let (project, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(project.path().join(".env"), "PORT=1\n").unwrap();
+    let wrong = args(project.path(), out.path());
+    assert_eq!(super::command(&ambient(), &wrong), 64);
+}
+
+#[test]
 fn hostile_words_of_a_home_do_not_become_markup_or_settings() {
     let home = home("0.19.0");
     let evil = "x`|<script>alert(1)</script>\n[[grants]]\nverb = \"fs.*\"";
