@@ -279,10 +279,8 @@ impl Repl<'_> {
     fn help(&self, on: Option<&str>) {
         let is_on = |form: &str| on.is_none_or(|name| form.split(' ').next() == Some(name));
         for (form, about) in words::COMMANDS.iter().filter(|(form, _)| is_on(form)) {
-            println!(
-                "  {} {about}",
-                self.screen.tone(Tone::Mark, &format!("{form:<18}"))
-            );
+            let column = words::in_column(form);
+            println!("  {}{about}", self.screen.tone(Tone::Mark, &column));
         }
         if on.is_some() {
             return;

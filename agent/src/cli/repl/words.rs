@@ -106,6 +106,19 @@ pub const COMMANDS: [(&str, &str); 20] = [
     ("exit", "leave; ^D does, too"),
 ];
 
+/// A form in the column of the help; what a long one does stands on the next line.
+#[must_use]
+pub fn in_column(form: &str) -> String {
+    if form.len() <= COLUMN {
+        format!("{form:<COLUMN$} ")
+    } else {
+        format!("{form}\n  {:COLUMN$} ", "")
+    }
+}
+
+/// How wide the column of forms is.
+const COLUMN: usize = 18;
+
 /// The first words of all commands.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS
@@ -326,7 +339,16 @@ fn split(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, in_no_form_of, read};
+    use super::{COLUMN, COMMANDS, Line, in_column, in_no_form_of, read};
+
+    #[test]
+    fn what_a_command_does_begins_in_one_column() {
+        for (form, _) in COMMANDS {
+            let column = format!("  {}", in_column(form));
+            let last = column.lines().last().unwrap_or_default();
+            assert_eq!(last.len(), COLUMN + 3, "{column}");
+        }
+    }
 
     #[test]
     fn a_short_line_that_begins_like_a_command_is_told_of() {
