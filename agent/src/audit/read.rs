@@ -64,6 +64,14 @@ pub struct Verified {
     pub unfinished: Vec<Unfinished>,
 }
 
+impl Verified {
+    /// Whether there is nothing to be told of it but its end.
+    #[must_use]
+    pub fn is_all_well(&self) -> bool {
+        self.tail == Tail::Whole && self.unfinished.is_empty()
+    }
+}
+
 /// Where a session begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStart {
@@ -92,7 +100,9 @@ impl fmt::Display for Verified {
             write!(
                 f,
                 "\nrecord {}: {} of session {} was begun and its end is not recorded; its effect may have happened",
-                call.seq, call.call, call.session
+                call.seq,
+                call.call,
+                super::show::named(&call.session)
             )?;
         }
         Ok(())

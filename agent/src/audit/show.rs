@@ -19,7 +19,7 @@ use crate::state_dir::own_file::{self, Access};
 pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Letters of a session's name that tell which one is meant.
-const NAME_LETTERS_MIN: usize = 4;
+pub const NAME_LETTERS_MIN: usize = 4;
 
 /// The session of this number as a person is told of it.
 #[must_use]

@@ -6,6 +6,7 @@ use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::mpsc,
+    time::{Duration, SystemTime},
 };
 
 use clap::{Args, Subcommand};
@@ -17,10 +18,12 @@ use hermitcrab_core::{
 
 use super::{say, state_dir};
 use crate::{
+    ambient,
     audit::{
-        self, beside,
+        self,
+        beside::{self, Place, Whose},
         printed::Printed,
-        show::{LOOK_AGAIN, Selection},
+        show::{LOOK_AGAIN, NAME_LETTERS_MIN, Selection},
     },
     exit,
     screen::visible,
@@ -33,7 +36,7 @@ pub struct Audit {
     /// Go on showing what is written from now on
     #[arg(long)]
     follow: bool,
-    /// Only this session's records: as `hermitcrab session` and its first record name it, or the beginning of that
+    /// Only this session's records: as `hermitcrab session` and its first record name it, or the beginning of that; or all of an editor's session or a job, by its id
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// One JSON object a line, for programs; the file itself may end with room, which is no JSON
@@ -73,23 +76,59 @@ pub fn audit(audit: &Audit) -> u8 {
     }
 }
 
+/// How long before it was looked at a ledger must have been written last, so that the time of
+/// that tells whether it was written since.
+const STAMP_AGE_MIN: Duration = Duration::from_secs(2);
+
 /// Every ledger of a state directory in which something is recorded, or should be.
-fn ledgers(dir: &Path) -> Vec<(u32, PathBuf)> {
-    let mut all = beside::all(dir);
-    all.retain(|(_, place)| !is_nothing(place));
-    all
+fn ledgers(dir: &Path) -> Result<Vec<Place>, u8> {
+    let mut all = every(dir)?;
+    all.retain(|place| !is_nothing(&place.dir));
+    Ok(all)
+}
+
+/// Every directory that could have one; that it cannot be told which is said.
+fn every(dir: &Path) -> Result<Vec<Place>, u8> {
+    beside::every(dir).map_err(|(above, error)| {
+        let above = visible(&above.display().to_string());
+        say(&format!(
+            "cannot tell which ledgers there are in `{above}`: {error}; see who changed it"
+        ));
+        exit::LEDGER
+    })
 }
 
 /// What a ledger is called beside others; nothing if it is the first.
-fn called(number: u32) -> String {
-    match number {
-        0 => String::new(),
-        number => format!("{}/{number}: ", beside::DIR_NAME),
+fn called(place: &Place) -> String {
+    match place.is_first() {
+        true => String::new(),
+        false => format!("{}: ", place.name),
+    }
+}
+
+/// Whether an editor's session or a job is meant by its id, as its ledger is called or the beginning of that.
+fn is_meant(place: &Place, wanted: &str) -> bool {
+    let own = match place.whose {
+        Whose::Own => return false,
+        Whose::Editor | Whose::Job => place.dir.file_name().unwrap_or_default(),
+    };
+    let begins = own.to_str().is_some_and(|own| own.starts_with(wanted));
+    place.name == wanted || (wanted.len() >= NAME_LETTERS_MIN && begins)
+}
+
+/// What of a ledger is to be shown.
+fn selection(place: &Place, session: Option<&String>, follow: bool) -> Selection {
+    Selection {
+        session: session.filter(|session| !is_meant(place, session)).cloned(),
+        follow,
     }
 }
 
 fn verify(dir: &Path, expect: &[Head]) -> u8 {
-    let mut ledgers = ledgers(dir);
+    let mut ledgers = match ledgers(dir) {
+        Ok(ledgers) => ledgers,
+        Err(code) => return code,
+    };
     if ledgers.is_empty() && expect.is_empty() {
         println!("nothing is recorded yet");
         return exit::OK;
@@ -98,33 +137,33 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
     // off, and is told of the first.
     let holds = |head: &Head| {
         let mut places = ledgers.iter();
-        places.any(|(_, place)| audit::verify_against(place, &[*head]).is_ok())
+        places.any(|place| audit::verify_against(&place.dir, &[*head]).is_ok())
     };
     let (_, lacking): (Vec<Head>, Vec<Head>) = expect.iter().partition(|head| holds(head));
     // Also where the first is gone with all that tells of it, and others are left.
-    if !lacking.is_empty() && ledgers.iter().all(|(number, _)| *number != 0) {
-        ledgers.insert(0, (0, dir.to_owned()));
+    if !lacking.is_empty() && !ledgers.iter().any(Place::is_first) {
+        ledgers.insert(0, Place::first(dir));
     }
     let mut code = exit::OK;
-    for (number, place) in &ledgers {
-        let mut known = if *number == 0 {
+    for place in &ledgers {
+        let mut known = if place.is_first() {
             lacking.clone()
         } else {
             Vec::new()
         };
-        match State::look(place) {
+        match State::look(&place.dir) {
             Ok(state) => known.extend(
                 state
                     .and_then(|state| state.anchor.place())
                     .map(|place| place.head),
             ),
             Err(error) => {
-                say(&format!("{}{error}", called(*number)));
+                say(&format!("{}{error}", called(place)));
                 code = exit::LEDGER;
             }
         }
-        match audit::verify_against(place, &known) {
-            Ok(verified) => println!("{}{verified}", called(*number)),
+        match audit::verify_against(&place.dir, &known) {
+            Ok(verified) => println!("{}{verified}", called(place)),
             Err(error) => {
                 say(&error.to_string());
                 code = exit::LEDGER;
@@ -135,7 +174,7 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
 }
 
 /// Is there no ledger, where nothing says that there was one?
-fn is_nothing(dir: &Path) -> bool {
+pub(super) fn is_nothing(dir: &Path) -> bool {
     let missing = std::fs::symlink_metadata(dir.join(audit::FILE_NAME))
         .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     missing
@@ -144,12 +183,15 @@ fn is_nothing(dir: &Path) -> bool {
 }
 
 fn head(dir: &Path) -> u8 {
-    let ledgers = ledgers(dir);
+    let ledgers = match ledgers(dir) {
+        Ok(ledgers) => ledgers,
+        Err(code) => return code,
+    };
     if ledgers.is_empty() {
         println!("{}:{}", Head::EMPTY.next, Head::EMPTY.digest);
     }
-    for (_, place) in ledgers {
-        match audit::verify(&place) {
+    for place in ledgers {
+        match audit::verify(&place.dir) {
             Ok(verified) => println!("{}:{}", verified.head.next, verified.head.digest),
             Err(error) => {
                 say(&error.to_string());
@@ -164,26 +206,26 @@ fn head(dir: &Path) -> u8 {
 struct Page {
     is_json: bool,
     /// The ledger of the last record; before any, the first.
-    last: u32,
+    last: String,
     /// What is known of each ledger, and the number of its next record.
-    seen: BTreeMap<u32, (Printed, u64)>,
+    seen: BTreeMap<String, (Printed, u64)>,
 }
 
 impl Page {
     /// A reader that went away has seen enough.
-    fn put(&mut self, number: u32, record: &Record) -> ControlFlow<()> {
+    fn put(&mut self, ledger: &str, record: &Record) -> ControlFlow<()> {
         let mut out = std::io::stdout().lock();
-        let (printed, next) = self.seen.entry(number).or_default();
+        let (printed, next) = self.seen.entry(ledger.to_owned()).or_default();
         *next = record.seq.saturating_add(1);
         let written = if self.is_json {
             writeln!(out, "{}", audit::line(record))
         } else {
-            let heading = match number {
-                number if number == self.last => Ok(()),
-                0 => writeln!(out, "the first ledger:"),
-                number => writeln!(out, "{}/{number}:", beside::DIR_NAME),
+            let heading = match ledger {
+                ledger if ledger == self.last => Ok(()),
+                "" => writeln!(out, "the first ledger:"),
+                ledger => writeln!(out, "{ledger}:"),
             };
-            self.last = number;
+            ledger.clone_into(&mut self.last);
             let line = printed.line(record);
             heading.and_then(|()| writeln!(out, "{line}"))
         };
@@ -195,71 +237,107 @@ impl Page {
 }
 
 fn show(dir: &Path, audit: &Audit) -> u8 {
-    let ledgers = ledgers(dir);
+    let ledgers = match ledgers(dir) {
+        Ok(ledgers) => ledgers,
+        Err(code) => return code,
+    };
     if !audit.follow && ledgers.is_empty() {
         say("nothing is recorded yet");
         return exit::OK;
     }
-    let selection = Selection {
-        session: audit.session.clone(),
-        follow: false,
-    };
     let mut page = Page {
         is_json: audit.json,
-        last: 0,
+        last: String::new(),
         seen: BTreeMap::new(),
     };
-    for (number, place) in ledgers {
+    let mut code = exit::OK;
+    let mut at_rest = BTreeMap::new();
+    for place in ledgers {
+        let written = written_last(&place).filter(|_| audit.follow);
         let mut has_enough = false;
-        let shown = audit::show::selected(&place, &selection, |record| {
-            let flow = page.put(number, record);
+        let selection = selection(&place, audit.session.as_ref(), false);
+        let shown = audit::show::selected(&place.dir, &selection, |record| {
+            let flow = page.put(&place.name, record);
             has_enough = flow.is_break();
             flow
         });
         match shown {
             Ok(()) if has_enough => return exit::OK,
             Ok(()) => {}
+            // The others are there all the same.
             Err(error) => {
                 say(&error.to_string());
-                return exit::LEDGER;
+                code = exit::LEDGER;
             }
         }
+        at_rest.extend(written.map(|written| (place.name, written)));
     }
-    if audit.follow {
-        return follow(dir, audit, page);
+    if audit.follow && code == exit::OK {
+        return follow(dir, audit, page, &at_rest);
     }
     match &audit.session {
-        Some(session) if page.seen.is_empty() => {
+        Some(session) if page.seen.is_empty() && code == exit::OK => {
             say(&format!(
                 "no session `{}` is on record; `hermitcrab audit` shows all, each with its number at its beginning",
                 visible(session)
             ));
             exit::USAGE
         }
-        Some(_) | None => exit::OK,
+        Some(_) | None => code,
     }
 }
 
-/// Goes on with what is written to any of them, those included that begin later.
-fn follow(dir: &Path, audit: &Audit, mut page: Page) -> u8 {
+/// When a ledger that can be many was written last, if that is long enough ago to tell by it
+/// whether it was written since. Of sessions of editors and of jobs hundreds may have ended,
+/// and nobody waits at each for what never comes.
+fn written_last(place: &Place) -> Option<SystemTime> {
+    match place.whose {
+        Whose::Own => return None,
+        Whose::Editor | Whose::Job => {}
+    }
+    let written = modified(place)?;
+    let since = written.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let now = Duration::from_millis(ambient::wall_time().as_millis());
+    let age = now.checked_sub(since)?;
+    (age >= STAMP_AGE_MIN).then_some(written)
+}
+
+fn modified(place: &Place) -> Option<SystemTime> {
+    let seen = std::fs::symlink_metadata(place.dir.join(audit::FILE_NAME)).ok()?;
+    seen.modified().ok()
+}
+
+/// Goes on with what is written to any of them, those included that begin later. Of those
+/// `at_rest` it is known when they were written last, before they were shown.
+fn follow(dir: &Path, audit: &Audit, mut page: Page, at_rest: &BTreeMap<String, SystemTime>) -> u8 {
     let (tell, told) = mpsc::channel();
     let mut followed = BTreeSet::new();
     loop {
-        for (number, place) in beside::all(dir) {
-            if (number != 0 && is_nothing(&place)) || !followed.insert(number) {
+        let places = match every(dir) {
+            Ok(places) => places,
+            Err(code) => return code,
+        };
+        for place in places {
+            let rests = || {
+                let written = at_rest.get(&place.name);
+                written.is_some() && modified(&place).as_ref() == written
+            };
+            if followed.contains(&place.name)
+                || (!place.is_first() && is_nothing(&place.dir))
+                || rests()
+            {
                 continue;
             }
-            let next = page.seen.get(&number).map_or(0, |(_, next)| *next);
-            let selection = Selection {
-                session: audit.session.clone(),
-                follow: true,
-            };
+            followed.insert(place.name.clone());
+            let next = page.seen.get(&place.name).map_or(0, |(_, next)| *next);
+            let selection = selection(&place, audit.session.as_ref(), true);
             let tell = tell.clone();
             // It ends with the program: whoever follows does so until they leave.
             std::thread::spawn(move || {
-                let ended = audit::show::selected(&place, &selection, |record| {
+                let ended = audit::show::selected(&place.dir, &selection, |record| {
                     let is_shown = record.seq < next;
-                    if is_shown || tell.send((number, Ok(record.clone()))).is_ok() {
+                    let told = || (place.name.clone(), Ok(record.clone()));
+                    if is_shown || tell.send(told()).is_ok() {
                         ControlFlow::Continue(())
                     } else {
                         ControlFlow::Break(())
@@ -267,13 +345,13 @@ fn follow(dir: &Path, audit: &Audit, mut page: Page) -> u8 {
                 });
                 if let Err(error) = ended {
                     // Nobody waits for it any more.
-                    let _sent = tell.send((number, Err(error)));
+                    let _sent = tell.send((place.name, Err(error)));
                 }
             });
         }
         match told.recv_timeout(LOOK_AGAIN) {
-            Ok((number, Ok(record))) => {
-                if page.put(number, &record).is_break() {
+            Ok((ledger, Ok(record))) => {
+                if page.put(&ledger, &record).is_break() {
                     return exit::OK;
                 }
             }

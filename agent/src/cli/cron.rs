@@ -18,6 +18,7 @@ use self::shelf::{Shelf, shelf, skills_of};
 use super::{Setting, Trouble, Where, caps, choice, open, say};
 use crate::{
     ambient::{self, Interruptible},
+    audit::beside,
     cancel::Cancel,
     exit,
     jobs::{Limit, RUN_MAX, Script, Work, sources_of},
@@ -375,7 +376,7 @@ impl Runner {
             let message = format!("`{}` is no name of a directory", on_one_line(id));
             return Err((message, exit::USAGE));
         }
-        let apart = ground.state_dir.join("jobs").join(id);
+        let apart = ground.state_dir.join(beside::JOBS_DIR_NAME).join(id);
         let isolation = ground.isolation()?;
         let asking = ground.asking(setting.mode, false);
         let nobody = Box::new(NobodyThere);

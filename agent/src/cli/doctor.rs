@@ -14,7 +14,10 @@ use hermitcrab_sandbox::profile::{Mechanism, Row};
 use super::{Trouble, Where, caps, open, say};
 use crate::{
     ambient,
-    audit::{self, LedgerError, beside},
+    audit::{
+        self, LedgerError,
+        beside::{self, Place, Whose},
+    },
     exit,
     model::llama,
     person::TerminalUser,
@@ -272,12 +275,26 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
         say(message);
         result = Err(exit::LEDGER);
     };
+    let places = match beside::every(dir) {
+        Ok(places) => places,
+        Err((above, error)) => {
+            bad(&format!(
+                "cannot tell which ledgers there are in `{}`: {error}; see who changed it",
+                above.display()
+            ));
+            vec![Place::first(dir)]
+        }
+    };
     let mut first = None;
-    for (number, place) in beside::all(dir) {
-        let state = match State::look(&place) {
+    let mut whole = [(Whose::Editor, 0_usize), (Whose::Job, 0)];
+    for place in places {
+        let state = match State::look(&place.dir) {
             Ok(state) => state,
             Err(error) => {
-                bad(&error.to_string());
+                bad(&match place.is_first() {
+                    true => error.to_string(),
+                    false => format!("{}: {error}", place.name),
+                });
                 None
             }
         };
@@ -287,18 +304,32 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
             .map(|place| place.head)
             .into_iter()
             .collect();
-        let called = match number {
-            0 => "ledger".to_owned(),
-            number => format!("ledger {}/{number}", beside::DIR_NAME),
+        let called = match place.is_first() {
+            true => "ledger".to_owned(),
+            false => format!("ledger {}", place.name),
         };
-        match audit::verify_against(&place, &known) {
-            Ok(verified) => println!("{called}: {verified}"),
-            Err(LedgerError::Own(error)) if error.is_missing() && known.is_empty() => {
-                println!("{called}: none yet");
+        let of_many = whole.iter_mut().find(|(whose, _)| *whose == place.whose);
+        match (audit::verify_against(&place.dir, &known), of_many) {
+            // There may be hundreds; only what is to be told of one is.
+            (Ok(verified), Some((_, count))) if verified.is_all_well() => {
+                *count = count.saturating_add(1);
             }
-            Err(error) => bad(&error.to_string()),
+            (Ok(verified), _) => println!("{called}: {verified}"),
+            (Err(LedgerError::Own(error)), of_many) if error.is_missing() && known.is_empty() => {
+                if of_many.is_none() {
+                    println!("{called}: none yet");
+                }
+            }
+            (Err(error), _) => bad(&error.to_string()),
         }
-        first = first.or(state.filter(|_| number == 0));
+        first = first.or(state.filter(|_| place.is_first()));
+    }
+    for (whose, count) in whole.into_iter().filter(|(_, count)| *count > 0) {
+        let them = match whose {
+            Whose::Job => "jobs",
+            Whose::Own | Whose::Editor => "editors' sessions",
+        };
+        println!("ledgers of {them}: {count}, whole");
     }
     let state = first;
     if let Some(state) = state {
@@ -334,11 +365,35 @@ fn repaired(ground: &open::Ground) -> Result<u8, Trouble> {
     let failed = |error: OwnFileError| (error.to_string(), exit::LEDGER);
     let mut repaired = repair::repair(dir, stamp).map_err(failed)?;
     let mut copies: Vec<_> = repaired.copy.take().into_iter().collect();
-    for (number, place) in beside::all(dir).into_iter().skip(1) {
-        let one = repair::repair(&place, stamp).map_err(failed)?;
-        let named = |line: String| format!("{}/{number}: {line}", beside::DIR_NAME);
-        repaired.done.extend(one.done.into_iter().map(named));
-        copies.extend(one.copy);
+    let mut code = exit::OK;
+    let places = beside::every(dir).map_err(|(above, error)| {
+        let above = above.display();
+        let message = format!(
+            "cannot tell which ledgers there are in `{above}`: {error}; see who changed it"
+        );
+        (message, exit::LEDGER)
+    })?;
+    for place in places.into_iter().filter(|place| !place.is_first()) {
+        // A session of an editor may run, with a ledger that holds: it is left alone.
+        if place.whose != Whose::Own && (super::audit::is_nothing(&place.dir) || holds(&place.dir))
+        {
+            continue;
+        }
+        match repair::repair(&place.dir, stamp) {
+            Ok(one) => {
+                let named = |line: String| format!("{}: {line}", place.name);
+                repaired.done.extend(one.done.into_iter().map(named));
+                copies.extend(one.copy);
+            }
+            // What is wrong with one keeps nobody from the others.
+            Err(error) => {
+                say(&format!("{}: {error}", place.name));
+                code = exit::LEDGER;
+            }
+        }
+    }
+    if repaired.done.is_empty() && code != exit::OK {
+        return Ok(code);
     }
     if repaired.done.is_empty() {
         println!("ledger and store hold; nothing was changed");
@@ -353,5 +408,14 @@ fn repaired(ground: &open::Ground) -> Result<u8, Trouble> {
     caps::recorded(ground, "repaired by command", || {
         Ok(format!("repaired: {}", repaired.done.join("; ")))
     })?;
-    Ok(exit::OK)
+    Ok(code)
+}
+
+/// Whether a ledger is what its anchor says.
+fn holds(dir: &Path) -> bool {
+    State::look(dir).is_ok_and(|state| {
+        let known = state.and_then(|state| state.anchor.place());
+        let known: Vec<_> = known.map(|place| place.head).into_iter().collect();
+        audit::verify_against(dir, &known).is_ok()
+    })
 }

@@ -358,7 +358,11 @@ fn a_call_that_was_begun_and_never_ended_is_told() {
     home.write(&lines[..upto]);
     let ran = home.run(&["audit", "verify"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.out.contains("call0 of session"), "{}", ran.out);
+    let number = lines[0].split_once("session=").unwrap().1;
+    let number = number.split(['"', ' ']).next().unwrap();
+    let number: u64 = number.parse().unwrap();
+    let said = format!("call0 of session {number:016x} was begun");
+    assert!(ran.out.contains(&said), "{said}: {}", ran.out);
     assert!(ran.out.contains("may have happened"), "{}", ran.out);
 }
 

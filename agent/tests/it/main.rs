@@ -56,6 +56,7 @@ mod hostile;
 mod layers;
 mod ledger_crash;
 mod ledger_looks;
+mod ledgers_of_all;
 mod link_names;
 mod links;
 mod live;
