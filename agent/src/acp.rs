@@ -34,7 +34,8 @@ mod waiting;
 mod watcher;
 
 pub use self::{
+    commands::Undo,
     history::forget,
-    seat::{Furnish, Ground, Opened, Opener},
+    seat::{Furnish, Ground, Opened, Opener, Undoing},
     server::{Service, serve},
 };

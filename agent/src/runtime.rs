@@ -138,8 +138,8 @@ pub struct RuntimeConfig {
     pub tools: Tools,
     /// Where the ledger lies; outside every directory an agent is given.
     pub state_dir: PathBuf,
-    /// Where what sessions have in common lies, such as conversations that are kept. An
-    /// editor's session has its ledger in a directory of its own below it.
+    /// Where what sessions have in common lies, such as the journal and conversations that
+    /// are kept. An editor's session has its ledger in a directory of its own below it.
     pub common_dir: PathBuf,
     /// More places no grant reaches, absolute.
     pub protected: Vec<PathBuf>,
@@ -244,9 +244,9 @@ impl Runtime {
         let (session, records) = session(&config, own_places(&config)?, opened.head, clock.now());
         ledger.append(&records)?;
         let machine = Machine::new(session, Arc::new(Mutex::new(ledger)), Arc::clone(&clock));
-        let journal = if Journal::is_at(&config.state_dir) {
+        let journal = if Journal::is_at(&config.common_dir) {
             let caches = Caches::default();
-            Some(undo::open_journal(&config.state_dir, &machine, &caches)?)
+            Some(undo::open_journal(&config.common_dir, &machine, &caches)?)
         } else {
             None
         };

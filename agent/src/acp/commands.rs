@@ -24,10 +24,25 @@ pub enum Command {
     DryRun(String),
     /// Leave a question that waits for words.
     Leave,
+    /// Take back what was done.
+    Undo(Undo),
+}
+
+/// What is to be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// Nothing: what could be is shown.
+    List,
+    /// The last so many changes.
+    Last(usize),
+    /// The commit with this number.
+    Commit(u64),
 }
 
 /// What they are called.
-const NAMES: [&str; 6] = ["caps", "revoke", "audit", "plan", "dry-run", "leave"];
+const NAMES: [&str; 7] = [
+    "caps", "revoke", "audit", "plan", "dry-run", "undo", "leave",
+];
 /// Records that are shown unless a number is given.
 const RECORDS: usize = 20;
 /// The most that are shown.
@@ -58,8 +73,26 @@ pub fn read(typed: &str) -> Option<Result<Command, String>> {
             Err("say what to do: `/dry-run rename the module`".to_owned())
         }
         "/dry-run" => Ok(Command::DryRun(rest.to_owned())),
+        "/undo" => undo(rest).map(Command::Undo),
         "/leave" => Ok(Command::Leave),
         _ => return None,
+    })
+}
+
+/// What of it is to be taken back, as at the prompt of a terminal.
+fn undo(rest: &str) -> Result<Undo, String> {
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let read = match words.as_slice() {
+        [] => Some(Undo::Last(1)),
+        ["list" | "--list"] => Some(Undo::List),
+        ["commit", id] => id.parse().ok().map(Undo::Commit),
+        [last] => last.parse().ok().filter(|last| *last > 0).map(Undo::Last),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        "say what: `/undo` takes back the last change, `/undo 3` the last three, `/undo commit 7` \
+         that one, and `/undo list` shows them"
+            .to_owned()
     })
 }
 
@@ -117,6 +150,11 @@ pub fn available() -> Vec<AvailableCommand> {
             Some("what to do"),
         ),
         command(
+            "undo",
+            "Take back the last change here; `/undo list` shows what can be taken back",
+            Some("list, a number of changes, or `commit 7`"),
+        ),
+        command(
             "leave",
             "Leave a question that waits for your words, and end what asked it",
             None,
@@ -126,7 +164,7 @@ pub fn available() -> Vec<AvailableCommand> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, NAMES, available, mistyped, read};
+    use super::{Command, NAMES, Undo, available, mistyped, read};
 
     #[test]
     fn commands_are_told_from_words_for_the_model() {
@@ -137,7 +175,21 @@ mod tests {
         ok("/audit 9999999", Command::Audit(500));
         ok("/dry-run a\nb", Command::DryRun("a\nb".into()));
         ok("/leave", Command::Leave);
-        for typed in ["/revoke", "/audit x", "/dry-run "] {
+        ok("/undo", Command::Undo(Undo::Last(1)));
+        ok("/undo 3", Command::Undo(Undo::Last(3)));
+        ok("/undo list", Command::Undo(Undo::List));
+        ok("/undo  commit 7", Command::Undo(Undo::Commit(7)));
+        for typed in [
+            "/revoke",
+            "/audit x",
+            "/dry-run ",
+            "/undo 0",
+            "/undo -1",
+            "/undo x",
+            "/undo commit",
+            "/undo 1 2",
+            "/undo commit 1 2",
+        ] {
             assert!(matches!(read(typed), Some(Err(_))), "{typed}");
         }
         for typed in ["", "caps", "/capsize", "/etc/passwd is what?", "/"] {

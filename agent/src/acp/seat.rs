@@ -17,7 +17,7 @@ use hermitcrab_core::{label::Source, rules::Isolation, session::Asking};
 
 use super::{
     ask::AcpUser,
-    commands::{self, Command},
+    commands::{self, Command, Undo},
     control::Control,
     desk::Desk,
     history::{Past, Story},
@@ -42,6 +42,9 @@ use crate::{
 /// Gives a runtime what is configured for it.
 pub type Furnish = Box<dyn Fn(&mut Runtime) -> Result<(), String>>;
 
+/// Takes back what was done, and says what came of it.
+pub type Undoing = Box<dyn Fn(&mut Runtime, Undo) -> String>;
+
 /// A session's runtime, and what it was opened with.
 pub struct Opened {
     /// The runtime.
@@ -56,6 +59,8 @@ pub struct Opened {
     pub proved: Isolation,
     /// The mildest mode that is allowed here.
     pub floor: Asking,
+    /// Takes back what its user wants taken back.
+    pub undo: Undoing,
 }
 
 impl std::fmt::Debug for Opened {
@@ -148,6 +153,7 @@ struct Seat {
     is_silent: bool,
     runtime: Runtime,
     furnish: Furnish,
+    undo: Undoing,
     proved: Isolation,
     floor: Asking,
     chat: Chat,
@@ -200,6 +206,7 @@ impl Seat {
             picker,
             proved,
             floor,
+            undo,
         } = opener(&ground, Box::new(user))?;
         // From here on nobody else writes it; up to here somebody may have gone on with it.
         match Conversation::look(&ground.dir) {
@@ -240,6 +247,7 @@ impl Seat {
             is_silent,
             runtime,
             furnish,
+            undo,
             proved,
             floor,
             chat,
@@ -340,6 +348,11 @@ impl Seat {
                         .course
                         .in_words()
                         .unwrap_or_else(|| spoken::plan(&mut self.runtime))),
+                    Command::Undo(undo) => {
+                        let came = (self.undo)(&mut self.runtime, undo);
+                        self.scene.borrow_mut().close_question(&self.link);
+                        Ok(came)
+                    }
                     Command::Leave => Ok("No question waits for your words.".to_owned()),
                     Command::DryRun(_) | Command::MakePlan(_) => {
                         Err("it is run elsewhere".to_owned())

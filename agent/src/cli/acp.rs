@@ -3,13 +3,14 @@
 use std::{
     io::IsTerminal as _,
     path::PathBuf,
+    rc::Rc,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use hermitcrab_core::approval::Asking;
 
-use super::{Setting, Where, choice, cron, open, say};
+use super::{Setting, Where, choice, cron, open, say, undo};
 use crate::{
     acp::{self, Furnish, Opened, Opener, Service},
     exit,
@@ -78,7 +79,7 @@ fn service(
             state_dir: setting.place.state_dir.clone(),
             job: None,
         };
-        let home = open::ground(&place).map_err(words)?;
+        let home = Rc::new(open::ground(&place).map_err(words)?);
         // The modes of a session are its user's to choose, except past what an
         // administrator wants, and past a user who wants nothing asked for.
         let floor = match setting.mode.or(home.config.mode()) {
@@ -109,6 +110,7 @@ fn service(
             choice::let_talk(&mut runtime, model).map_err(words)?;
             talks.push(GrantWords::new("model.send", &model.model));
         }
+        let undo = undo::undoing(Rc::clone(&home));
         let again = Arc::clone(&setting);
         let furnish: Furnish = Box::new(move |runtime| {
             home.furnish(runtime, &again).map_err(|trouble| trouble.0)?;
@@ -120,6 +122,7 @@ fn service(
             Ok(())
         });
         Ok(Opened {
+            undo,
             runtime,
             backend,
             furnish,

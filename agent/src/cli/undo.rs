@@ -3,6 +3,8 @@
 //! The person's own command is the authority: for this one run it grants what
 //! bringing the former state back needs, in the directories it happens in.
 
+mod earlier;
+mod editor;
 mod forget;
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
@@ -11,6 +13,7 @@ use clap::Args;
 use hermitcrab_core::{grant::GrantId, letters::is_unseen};
 use hermitcrab_sandbox::journal::{CommitId, Kept};
 
+pub(super) use self::editor::undoing;
 use super::{
     Trouble, Where,
     open::{self, Ground, open_bare},
@@ -60,7 +63,8 @@ pub fn undo(arguments: &Arguments) -> u8 {
         (None, _) => open_bare(place).and_then(|mut runtime| {
             let shown = open::ground(place).and_then(|ground| {
                 if arguments.list {
-                    return show(&runtime, &ground, arguments.all);
+                    return show(&runtime, &ground, arguments.all)
+                        .and_then(|()| earlier::show(&runtime, &ground, arguments.all));
                 }
                 let again = "hermitcrab undo";
                 let last = arguments.last.unwrap_or(1);
@@ -89,33 +93,56 @@ fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
 
 /// Shows what can be taken back in the workspace, or everywhere.
 pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
+    show_to(runtime, ground, everywhere, &mut print)
+}
+
+/// Puts a line before whoever typed the command.
+fn print(line: &str) {
+    println!("{line}");
+}
+
+/// The same, told line by line.
+fn show_to(
+    runtime: &Runtime,
+    ground: &Ground,
+    everywhere: bool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Trouble> {
     let commits = commits(runtime)?;
     let (shown, elsewhere): (Vec<&Kept>, Vec<&Kept>) = commits
         .iter()
         .rev()
         .partition(|commit| everywhere || is_here(runtime, ground, commit));
     if shown.is_empty() {
-        println!("there is nothing to undo{}", here(runtime, &elsewhere));
+        tell(&format!(
+            "there is nothing to undo{}",
+            here(runtime, &elsewhere)
+        ));
     }
     for commit in shown {
-        describe(commit);
+        tell(&described(commit));
     }
     if !elsewhere.is_empty() {
-        println!(
+        tell(&format!(
             "{} in other directories; `hermitcrab undo --list --all` shows {}",
             match elsewhere.len() {
                 1 => "1 more is".to_owned(),
                 number => format!("{number} more are"),
             },
             if elsewhere.len() == 1 { "it" } else { "them" }
-        );
+        ));
     }
     Ok(())
 }
 
 /// Prints a commit with the first names it touched.
 fn describe(commit: &Kept) {
-    println!(
+    print(&described(commit));
+}
+
+/// A commit with the first names it touched, in lines.
+fn described(commit: &Kept) -> String {
+    let mut lines = vec![format!(
         "{:>4}  {}  {}{}",
         commit.id,
         ambient::date(commit.made_at),
@@ -125,22 +152,23 @@ fn describe(commit: &Kept) {
         } else {
             ""
         }
-    );
+    )];
     for change in commit.touched.iter().take(SHOWN_MAX) {
-        println!(
+        lines.push(format!(
             "      {} {}/{}",
             change.verb,
             one_line(&String::from_utf8_lossy(&change.root)),
             change.path
-        );
+        ));
     }
     let more = commit.touched.len().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        println!("      and {more} more");
+        lines.push(format!("      and {more} more"));
     }
     if commit.bytes > 0 {
-        println!("      {} kept of it", in_bytes(commit.bytes));
+        lines.push(format!("      {} kept of it", in_bytes(commit.bytes)));
     }
+    lines.join("\n")
 }
 
 /// Where there is nothing to undo, if there is something elsewhere.
@@ -159,6 +187,17 @@ pub(super) fn take_back(
     again: &str,
     id: Option<u64>,
     last: usize,
+) -> Result<(), Trouble> {
+    take_back_to(runtime, ground, again, (id, last), &mut print)
+}
+
+/// The same, told line by line.
+fn take_back_to(
+    runtime: &mut Runtime,
+    ground: &Ground,
+    again: &str,
+    (id, last): (Option<u64>, usize),
+    tell: &mut dyn FnMut(&str),
 ) -> Result<(), Trouble> {
     let commits = commits(runtime)?;
     let chosen: Vec<&Kept> = match id {
@@ -188,7 +227,7 @@ pub(super) fn take_back(
         });
     }
     for commit in chosen {
-        one(runtime, again, commit)?;
+        one(runtime, again, commit, tell)?;
     }
     Ok(())
 }
@@ -238,7 +277,12 @@ fn nothing(runtime: &Runtime, ground: &Ground, again: &str, commits: &[Kept]) ->
     }
 }
 
-fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble> {
+fn one(
+    runtime: &mut Runtime,
+    again: &str,
+    commit: &Kept,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Trouble> {
     let mut granted = Vec::new();
     let undone = granted_for(runtime, commit, &mut granted)
         .map(|()| runtime.undo(runtime.first_agent(), commit.id));
@@ -258,12 +302,12 @@ fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble>
                 1 => "1 change".to_owned(),
                 number => format!("{number} changes"),
             };
-            println!(
+            tell(&format!(
                 "took back commit {}: {} ({changes}); `{again} {}` brings it back",
                 report.undone.id,
                 one_line(&report.undone.note),
                 report.id
-            );
+            ));
             Ok(())
         }
         Err(trouble) => {

@@ -148,11 +148,12 @@ impl Runtime {
     /// Makes sure that there is a journal.
     pub(super) fn need_journal(&mut self) -> Result<(), RuntimeError> {
         if self.journal.is_none() {
-            let state_dir = &self.config.state_dir;
-            own_file::state_dir(state_dir)
+            // Common to all sessions, so that each can take back what another did.
+            let common_dir = &self.config.common_dir;
+            own_file::state_dir(common_dir)
                 .map_err(|error| RuntimeError::Ledger(LedgerError::Own(error)))?;
             self.journal = Some(open_journal(
-                state_dir,
+                common_dir,
                 &self.machine,
                 &self.ceilings.caches,
             )?);
@@ -223,8 +224,7 @@ impl Runtime {
         let roots = undo.roots();
         let done = commit.and_then(|commit| {
             taken_back(&commit, &undo, |failure| {
-                let own = (&*self.config.state_dir, &*self.config.common_dir);
-                super::unkept::stop(failure, own, |part| {
+                super::unkept::stop(failure, &self.config.common_dir, |part| {
                     Some(Path::new(OsStr::from_bytes(roots.get(part)?)))
                 })
             })
@@ -271,11 +271,11 @@ fn taken_back(
 
 /// Opens the journal and says in the ledger what was taken back.
 pub(super) fn open_journal(
-    state_dir: &Path,
+    common_dir: &Path,
     machine: &Machine,
     caches: &Caches,
 ) -> Result<Journal, RuntimeError> {
-    let (mut journal, recovered) = Journal::open(state_dir)?;
+    let (mut journal, recovered) = Journal::open(common_dir)?;
     journal.count_without(Box::new(Uncounted(caches.clone())));
     note_recovered(&recovered, machine)?;
     match recovered.broken.into_iter().next() {

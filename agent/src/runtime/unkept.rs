@@ -16,10 +16,10 @@ use super::turn::Stop;
 use crate::state_dir::room::{Room, is_lacking};
 
 /// Why a commit that changed nothing did not happen, seen from its directories; what
-/// failed in none of them failed in the journal.
+/// failed in none of them failed in the journal, which is in the agent's own.
 pub(super) fn stop<'p>(
     failure: &CommitFailure,
-    (state_dir, common_dir): (&Path, &Path),
+    own_dir: &Path,
     dir: impl FnOnce(usize) -> Option<&'p Path>,
 ) -> Stop {
     let source = match &failure.error {
@@ -29,7 +29,7 @@ pub(super) fn stop<'p>(
     let place = match failure.part.and_then(dir) {
         Some(dir) if failure.path.is_root() => dir.display().to_string(),
         Some(dir) => format!("{}/{}", dir.display(), failure.path),
-        None => state_dir.join(DIR_NAME).display().to_string(),
+        None => own_dir.join(DIR_NAME).display().to_string(),
     };
     // What has no number is no word of the system's.
     if source.raw_os_error().is_none() {
@@ -40,7 +40,7 @@ pub(super) fn stop<'p>(
             return Stop::Broken(format!("`{place}` is gone; nothing was changed"));
         }
         _ if is_lacking(source) => {
-            let about = no_room(&place, (state_dir, common_dir));
+            let about = no_room(&place, own_dir);
             return Stop::refused(Denial::new(DenialCode::NoRoom, about));
         }
         ErrorKind::ReadOnlyFilesystem => DenialCode::ReadOnly,
@@ -55,20 +55,15 @@ pub(super) fn stop<'p>(
 
 /// Where there is no room, how much there is, and what makes some where the agent itself keeps
 /// something there.
-fn no_room(place: &str, (state_dir, common_dir): (&Path, &Path)) -> String {
+fn no_room(place: &str, own_dir: &Path) -> String {
     let Some(room) = Room::at(Path::new(place)) else {
         return place.to_owned();
     };
-    let own = Room::at(state_dir);
+    let own = Room::at(own_dir);
     if own.is_none_or(|own| own.mounted_at != room.mounted_at) {
         return format!("{place} ({room})");
     }
-    // An editor's session and a job's have a journal of their own.
-    let there = match state_dir == common_dir {
-        true => String::new(),
-        false => format!(" --state-dir {}", state_dir.display()),
-    };
     format!(
-        "{place} ({room}; hermitcrab undo{there} --forget ID removes what is kept there of an earlier commit)"
+        "{place} ({room}; hermitcrab undo --forget ID removes what is kept there of an earlier commit)"
     )
 }

@@ -105,6 +105,7 @@ mod tiny;
 mod together;
 mod typed;
 mod undo;
+mod undo_elsewhere;
 mod undo_tools;
 mod why_ended;
 mod withheld;

@@ -124,7 +124,7 @@ impl Hands<'_> {
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
             .collect();
         let config = &self.runtime.config;
-        let (state_dir, common_dir) = (config.state_dir.clone(), config.common_dir.clone());
+        let common_dir = config.common_dir.clone();
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let begun = turn.begin(
             event,
@@ -154,7 +154,7 @@ impl Hands<'_> {
                     None => Ok(()),
                     Some(failure) if failure.stuck.is_empty() => {
                         at = failure.part.map(|part| (part, failure.path.clone()));
-                        Err(unkept::stop(&failure, (&state_dir, &common_dir), |part| {
+                        Err(unkept::stop(&failure, &common_dir, |part| {
                             sets.get(part).map(|(seen, _)| &*seen.at)
                         }))
                     }

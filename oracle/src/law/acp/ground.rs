@@ -189,6 +189,7 @@ fn open(
         picker: None,
         proved: Isolation::Isolated,
         floor: Asking::ApproveAll,
+        undo: Box::new(|_, _| "nothing is taken back here".to_owned()),
     })
 }
 
