@@ -12,7 +12,7 @@ use crate::audit::{Entry, Record};
 use crate::authority::{Authority, Cap, Object, Verb};
 use crate::digest::Digest;
 use crate::fault::{self, Fault};
-use crate::grant::{AgentId, GrantId, Lifetime, Origin, Uses};
+use crate::grant::{AgentId, Grant, GrantId, Lifetime, Origin, Uses};
 use crate::limits::{GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
 use crate::monitor::{Consent, Gap, Request};
 use crate::outcome::{Denial, DenialCode};
@@ -94,6 +94,9 @@ impl Session {
             Err(refuse(DenialCode::NoAnswer))
         } else if answer.digest != question.digest && !fault::is(Fault::AnswerNotBoundToDigest) {
             Err(refuse(DenialCode::ChangedSinceShown))
+        } else if matches!(answer.reply, Reply::Yes(_)) && !self.may_be_answered(&question) {
+            let about = format_args!("the right to ask, while {} was open", question.id);
+            Err(Denial::new(DenialCode::Revoked, about).because(question.because))
         } else {
             answer.reply.verdict().map_err(refuse)
         };
@@ -139,6 +142,18 @@ impl Session {
         let consent = Consent { grant, places };
         self.decide(call, question.actions, verbs, Basis::Consent(consent))
             .after_all(records)
+    }
+
+    /// Whether its agent still has the right it was asked by, be its uses over: whoever ends
+    /// that while the question is open, by `reject_all` say, wants nothing done by an answer.
+    fn may_be_answered(&self, question: &Question) -> bool {
+        let is_right = |grant: &&Grant| {
+            let caps = grant.authority().caps();
+            caps.iter().any(|cap| cap.verb() == Verb::UserAsk)
+        };
+        let mut rights = self.table.held_by(question.by).filter(is_right);
+        rights.any(|grant| self.table.stands(grant.id(), self.now))
+            || fault::is(Fault::AsksWithoutTheRight)
     }
 
     /// The grant a yes makes: the uncovered effects as shown, and no more.
@@ -316,7 +331,7 @@ impl Session {
                     .iter()
                     .any(|cap| cap.verb() == Verb::UserAsk)
             })
-            .map(crate::grant::Grant::id)
+            .map(Grant::id)
             .collect();
         let may_ask = right
             .iter()

@@ -113,6 +113,39 @@ fn the_user_changes_the_mode_in_mid_session() {
     assert_eq!(bench.read("b"), Came::Asked);
 }
 
+#[test]
+fn an_answer_counts_for_nothing_once_the_right_to_ask_has_ended() {
+    let yes = || Reply::Yes(Scope::Once);
+    let mut bench = Bench::new(Asking::Prompt);
+    // A call that has not begun.
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(bench.answer(yes()), Came::Denied(DenialCode::Revoked));
+    // Nothing of the yes is left lying there.
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Asked);
+    // Nor is it kept for a later time, and a no is still a no.
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(
+        remember(&mut bench, yes()),
+        Came::Denied(DenialCode::Revoked)
+    );
+    assert_eq!(bench.session.memory().list().count(), 0);
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(
+        bench.answer(Reply::No),
+        Came::Denied(DenialCode::RejectedByUser)
+    );
+    // Who gave it again before the answer wants one.
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.answer(yes()), Came::Permitted(1));
+}
+
 // Remembered answers
 
 fn remember(bench: &mut Bench, reply: Reply) -> Came {
