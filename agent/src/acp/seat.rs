@@ -286,7 +286,8 @@ impl Seat {
         if !self.offered.is_empty() {
             self.link.say(&format!(
                 "Not started: the tool servers your editor offers ({}). They would act with all your authority, \
-                 unseen; nothing they do would be asked about here.\n",
+                 unseen; nothing they do would be asked about here. Those it is to have are \
+                 declared in your own configuration, in [servers.NAME]; `hermitcrab servers` shows them.\n",
                 self.offered.join(", ").escape_debug()
             ));
         }

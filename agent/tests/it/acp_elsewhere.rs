@@ -181,3 +181,23 @@ fn an_editor_whose_agent_refuses_all_is_not_told_that_its_user_is_asked() {
         );
     }
 }
+
+#[test]
+fn tool_servers_an_editor_offers_are_not_started_and_it_is_said_where_one_is_declared() {
+    let mut editor = Editor::start();
+    editor.initialize(false);
+    let cwd = editor.workspace();
+    let made = cwd.join("started");
+    let server = json!({
+        "name": "notes", "command": "/usr/bin/touch", "args": [made], "env": [],
+    });
+    let opened = editor.call("session/new", json!({"cwd": cwd, "mcpServers": [server]}));
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    editor.prompt(&session, &json!("/caps"), &[]);
+    let said = editor.said();
+    assert!(
+        said.contains("Not started") && said.contains("(notes)") && said.contains("[servers.NAME]"),
+        "{said}"
+    );
+    assert!(!made.exists());
+}
