@@ -86,15 +86,6 @@ fn service(
             Some(Asking::Refuse) => Asking::Refuse,
             _ => home.admin.mode().unwrap_or(Asking::ApproveAll),
         };
-        let mut runtime = home
-            .open_apart(
-                &setting,
-                &ground.dir,
-                user,
-                isolation,
-                floor.max(Asking::Prompt),
-            )
-            .map_err(words)?;
         let backend = choice::backend(&home, &choice, &ground.cancel)
             .map_err(words)?
             .ok_or_else(|| choice::NO_MODEL.to_owned())?;
@@ -104,10 +95,18 @@ fn service(
             .transpose()
             .map_err(words)?;
         let runner = cron::Runner::new(&place, &choice).ended_by(ground.cancel.clone());
-        runtime.run_jobs_through(Box::new(runner));
+        let asking = floor.max(Asking::Prompt);
+        let runtime = home.open_apart(&setting, &ground.dir, user, isolation, asking);
+        let runtime = runtime.and_then(|runtime| {
+            open::ready_or_ended(runtime, |runtime| {
+                runtime.run_jobs_through(Box::new(runner));
+                let mut models = picker.iter().chain([&backend]);
+                models.try_for_each(|model| choice::let_talk(runtime, model))
+            })
+        });
+        let runtime = runtime.map_err(words)?;
         let mut talks = Vec::new();
         for model in picker.iter().chain([&backend]) {
-            choice::let_talk(&mut runtime, model).map_err(words)?;
             talks.push(GrantWords::new("model.send", &model.model));
         }
         let undo = undo::undoing(Rc::clone(&home));

@@ -12,5 +12,5 @@ mod words;
 
 pub use ground::{Configured, Ground, configured, ground, seen_from};
 pub use rehearse::{imagine, rehearse, to_try};
-pub use session::{Past, open, open_bare};
+pub use session::{Past, open, open_bare, ready_or_ended};
 pub use words::{object, tell_what_is_asked, words};

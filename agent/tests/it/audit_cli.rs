@@ -415,3 +415,25 @@ fn where_nothing_was_recorded_yet_there_is_nothing_to_complain_about() {
     std::fs::remove_file(home.state("ledger.jsonl")).unwrap();
     assert_eq!(home.run(&["audit", "verify"]).code, Some(74));
 }
+
+#[test]
+fn a_session_that_cannot_begin_as_it_was_asked_to_is_ended_on_record() {
+    let home = crate::support::home::Home::new();
+    for arguments in [
+        &["exec", "--grant", "fs.modfy=.", "--", "true"][..],
+        &[
+            "call",
+            "--grant",
+            "fs.modfy=.",
+            "read_file",
+            "{\"path\": \"a.txt\"}",
+        ],
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(ran.err.contains("fs.modfy"), "{ran:?}");
+    }
+    let ledger = home.ledger();
+    let count = |kind: &str| ledger.matches(&format!("\"kind\":\"{kind}\"")).count();
+    assert_eq!((count("opened"), count("ended")), (2, 2), "{ledger}");
+}

@@ -8,6 +8,7 @@ use hermitcrab_core::{approval::Asking, rules::Isolation};
 use super::{Ground, ground, kept};
 use crate::{
     ambient::{self, BootClock},
+    approvals::SharedDesk,
     audit::{Ledger, LedgerError, Opened},
     chat,
     cli::{Setting, Trouble, Where, say},
@@ -24,6 +25,21 @@ fn ledger(error: LedgerError) -> Trouble {
 
 fn runtime(error: RuntimeError) -> Trouble {
     (error.to_string(), exit::LEDGER)
+}
+
+/// A session that is made ready, or ended at once: its ledger is not to say that it goes on.
+pub fn ready_or_ended(
+    mut session: Runtime,
+    make_ready: impl FnOnce(&mut Runtime) -> Result<(), Trouble>,
+) -> Result<Runtime, Trouble> {
+    match make_ready(&mut session) {
+        Ok(()) => Ok(session),
+        Err(trouble) => {
+            // What is wrong came first, and is what is told.
+            let _ended = session.end_session();
+            Err(trouble)
+        }
+    }
 }
 
 impl Ground {
@@ -44,12 +60,14 @@ impl Ground {
         let mut config = self.runtime_config(isolation, asking)?;
         apart.clone_into(&mut config.state_dir);
         let user = kept::asked_through(desk.as_ref(), user);
-        let mut session = self.begun(config, opened, user)?;
-        self.furnish(&mut session, setting)?;
-        if let Some(desk) = desk {
-            session.attach(desk).map_err(runtime)?;
-        }
-        Ok(session)
+        let session = self.begun(config, opened, user)?;
+        ready_or_ended(session, |session| {
+            self.furnish(session, setting)?;
+            if let Some(desk) = desk {
+                session.attach(desk).map_err(runtime)?;
+            }
+            Ok(())
+        })
     }
 
     /// What was looked at before a session began, such as whether a job may work there,
@@ -112,13 +130,14 @@ pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
         None => (Asking::Refuse, Box::new(NobodyThere)),
     };
     let config = ground.runtime_config(Isolation::Unknown, asking)?;
-    let mut session = Runtime::open_on(config, opened, user, Box::new(BootClock))
+    let session = Runtime::open_on(config, opened, user, Box::new(BootClock))
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
-    session
-        .note(format!("{}, by command", ground.begun_now()))
-        .map_err(runtime)?;
-    ground.rule(&mut session)?;
-    Ok(session)
+    ready_or_ended(session, |session| {
+        session
+            .note(format!("{}, by command", ground.begun_now()))
+            .map_err(runtime)?;
+        ground.rule(session)
+    })
 }
 
 /// What there was before a session.
@@ -156,16 +175,29 @@ pub fn open(
     let desk = kept::desk(&ground, state, isolation);
     let user = kept::asked_through(desk.as_ref(), user);
     let config = ground.runtime_config(isolation, asking)?;
-    let mut session = ground.begun(config, opened, user)?;
+    let session = ground.begun(config, opened, user)?;
+    ready_or_ended(session, |session| {
+        furnished(session, &ground, (setting, &place), (desk, past), jobs)
+    })
+}
+
+/// Gives a session what is configured, what is kept and what the command line grants.
+fn furnished(
+    session: &mut Runtime,
+    ground: &Ground,
+    (setting, place): (&Setting, &Path),
+    (desk, past): (Option<SharedDesk>, Past),
+    jobs: Option<Box<dyn JobPort>>,
+) -> Result<(), Trouble> {
     match past {
-        Past::Unread => ground.furnish(&mut session, setting)?,
-        Past::Read => ground.furnish_but_given(&mut session)?,
+        Past::Unread => ground.furnish(session, setting)?,
+        Past::Read => ground.furnish_but_given(session)?,
     }
     if let Some(jobs) = jobs {
         session.run_jobs_through(jobs);
     }
     let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);
-    if let Err(error) = session.be_reachable(&place, laxest) {
+    if let Err(error) = session.be_reachable(place, laxest) {
         say(&format!(
             "`hermitcrab session` will not find this session: {error}"
         ));
@@ -175,7 +207,7 @@ pub fn open(
             let taken_in = session.attach(desk.clone()).map_err(runtime)?;
             kept::tell(&taken_in, &desk);
             if let Some(file) = &setting.object {
-                kept::redeem(&mut session, &desk, file)?;
+                kept::redeem(session, &desk, file)?;
             }
         }
         None if setting.object.is_some() => {
@@ -184,10 +216,10 @@ pub fn open(
         None => {}
     }
     if past == Past::Read {
-        chat::count_as_read(&mut session).map_err(|denial| (denial.to_string(), exit::REFUSED))?;
-        ground.give(&mut session, setting)?;
+        chat::count_as_read(session).map_err(|denial| (denial.to_string(), exit::REFUSED))?;
+        ground.give(session, setting)?;
     }
-    Ok(session)
+    Ok(())
 }
 
 #[cfg(test)]
