@@ -201,3 +201,27 @@ fn tool_servers_an_editor_offers_are_not_started_and_it_is_said_where_one_is_dec
     );
     assert!(!made.exists());
 }
+
+/// Of a call that has yet to begin, and of what a command has changed already.
+#[test]
+fn nothing_is_done_by_a_yes_that_comes_after_the_session_was_told_to_ask_nobody() {
+    for call in [
+        json!(["write_file", {"path": "b.txt", "content": "b\n"}]),
+        json!(["terminal", {"command": "echo b > b.txt"}]),
+    ] {
+        let (mut editor, session) = Editor::ready();
+        let id = editor.begin(&session, &json!([[call]]));
+        let question = editor.question();
+        done(&editor, &["mode", "reject_all"]);
+        editor.answer(&question, &json!("allow-once"));
+        editor.result(id, &[]);
+        assert_eq!(editor.text("b.txt"), None, "{call}");
+        let ended = editor.ended().to_string();
+        assert!(ended.contains("revoked"), "{call}: {ended}");
+        // Whoever has it ask again is asked, and their yes counts.
+        done(&editor, &["mode", "prompt"]);
+        let call = json!([["write_file", {"path": "c.txt", "content": "c\n"}]]);
+        editor.prompt(&session, &json!([call]), &[json!("allow-once")]);
+        assert_eq!(editor.text("c.txt").as_deref(), Some("c\n"));
+    }
+}
