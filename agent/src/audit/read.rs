@@ -102,7 +102,7 @@ impl fmt::Display for Verified {
                 "\nrecord {}: {} of session {} was begun and its end is not recorded; its effect may have happened",
                 call.seq,
                 call.call,
-                super::show::named(&call.session)
+                named(&call.session)
             )?;
         }
         Ok(())
@@ -203,6 +203,15 @@ pub fn holding(disk: &mut dyn Disk, path: &Path) -> (Start, Option<LedgerError>)
             (end, None)
         }
         Err(error) => (end, Some(error)),
+    }
+}
+
+/// The session of this number as a person is told of it.
+#[must_use]
+pub fn named(number: &str) -> String {
+    match number.parse::<u64>() {
+        Ok(number) => format!("{number:016x}"),
+        Err(_) => number.to_owned(),
     }
 }
 

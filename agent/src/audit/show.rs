@@ -12,6 +12,7 @@ use std::{
 
 use hermitcrab_core::audit::Record;
 
+pub use super::read::named;
 use super::{FILE_NAME, LedgerError, disk::Roomy, index, read, wire};
 use crate::state_dir::own_file::{self, Access};
 
@@ -20,15 +21,6 @@ pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Letters of a session's name that tell which one is meant.
 pub const NAME_LETTERS_MIN: usize = 4;
-
-/// The session of this number as a person is told of it.
-#[must_use]
-pub fn named(number: &str) -> String {
-    match number.parse::<u64>() {
-        Ok(number) => format!("{number:016x}"),
-        Err(_) => number.to_owned(),
-    }
-}
 
 /// Whether a session is meant: by its number in the ledger, or by how its name begins.
 fn is_meant(number: &str, wanted: &str) -> bool {
