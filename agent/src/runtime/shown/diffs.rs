@@ -9,8 +9,7 @@ use hermitcrab_core::{digest::Digest, letters::is_unseen};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
 use super::{
-    SHOWN_BYTES_MAX, deleted_link, difference, legible_at, longest_of, moment, new_link,
-    too_much,
+    SHOWN_BYTES_MAX, deleted_link, difference, legible_at, longest_of, moment, new_link, too_much,
 };
 use crate::{
     digest::sha256,
