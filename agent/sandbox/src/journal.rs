@@ -41,6 +41,7 @@ mod ground;
 mod in_time;
 mod incoming;
 mod moved;
+mod noted;
 mod parents;
 mod plan;
 mod record;
@@ -265,6 +266,7 @@ impl Journal {
         recovered.waiting.splice(0..0, waiting);
         journal.clear_incoming();
         journal.clear_asides();
+        journal.enter_noted()?;
         journal.prune_at_first()?;
         Ok((journal, recovered))
     }
@@ -280,6 +282,7 @@ impl Journal {
     /// It cannot be read.
     pub fn list(&self) -> Result<Vec<Kept>, JournalError> {
         let _lock = self.lock()?;
+        self.enter_noted()?;
         let mut kept = Vec::new();
         for number in self.numbers()? {
             let entry = Entry::open(self, number)?;

@@ -3,12 +3,11 @@
 //! What for: a file that a tool writes is put in place by itself, all of it or nothing
 //! ([`DirCap::write`], [`super::parents`]), and needs no plan. But its user
 //! takes back what was done without a thought for how it was done. So what the write displaced
-//! comes here instead of going, and afterwards it is written down what was done, in the form
-//! of a commit that is finished.
+//! comes here instead of going, and afterwards it is noted what was done, in the form of a
+//! commit that is finished ([`super::noted`]).
 //!
 //! It must never fail a write: whatever cannot be kept is gone as it would have been without
-//! this. Whoever is killed between the two leaves an entry that says nothing, which
-//! goes when the journal is opened next.
+//! this. What somebody leaves who is killed between the two goes when the list is entered next.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -22,8 +21,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::io::Errno;
 
 use super::areas::path_of;
-use super::commit::slot_of;
-use super::entry::{Entry, State};
+use super::noted::{Noted, name_of};
 use super::plan::{Act, Op, Plan, Root, Staged, Touched};
 use super::recover::Finished;
 use super::stage::{Like, Source, Stager, Usable};
@@ -32,8 +30,6 @@ use crate::changeset::node::{Holds, Tree, fingerprint, read_tree};
 use crate::dircap::open::{open_parent, stat_name};
 use crate::dircap::{Base, DirCap, FsError, Stat};
 
-/// Where what is displaced lies in an entry: it is of the first step and the only one.
-const SLOT: &[u8] = b"0";
 /// After so many records, or so many bytes in them, it is looked which of the oldest commits
 /// are too many. Before that they are no burden, and to remove one for each that comes would
 /// be most of its work.
@@ -42,21 +38,33 @@ const BYTES_UNPRUNED_MAX: u64 = 64 << 20;
 /// Who opens the journal looks where there are more, and each so many times for their bytes.
 const LOOKED_AT_EACH: u64 = 8;
 
-/// What was written down since it was last looked which commits are too many, and the number
-/// of the next one, as long as the journal's directory is as it was left.
-#[derive(Clone, Copy, Debug, Default)]
+/// What was written down since it was last looked which commits are too many.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Since {
     records: u64,
     bytes: u64,
-    next: Option<((i64, i64), u64)>,
+    known: Option<Known>,
 }
 
-/// An entry for a write that is about to happen. It goes unless the write is written down.
+/// What is known of the journal, as long as nobody else did anything with it.
+#[derive(Clone, Debug)]
+struct Known {
+    noted: Arc<Noted>,
+    /// When a name was last made or removed in its directory, and how long its list is. Either
+    /// is another once somebody else had the lock and did anything.
+    at: Option<((i64, i64), u64)>,
+    /// The number of the next commit.
+    next: u64,
+}
+
+/// A write that is about to happen. It leaves nothing here unless it is written down.
 #[derive(Debug)]
 pub struct Record<'j> {
     journal: &'j Journal,
-    entry: Option<Entry<'j>>,
-    // After the entry: nobody else works with the journal until that is done or gone.
+    noted: Arc<Noted>,
+    number: u64,
+    is_done: bool,
+    /// Nobody else works with the journal meanwhile.
     _lock: Arc<OwnedFd>,
 }
 
@@ -74,40 +82,37 @@ pub struct Written<'a> {
 }
 
 impl Journal {
-    /// Makes an entry for a write.
+    /// Begins a write.
     ///
     /// # Errors
     /// The journal cannot be used; the write need not care.
     pub fn record(&self) -> Result<Record<'_>, JournalError> {
         let lock = self.lock()?;
-        let known = self.since().next;
-        if let Some((then, next)) = known
-            && self.touched_at() == Some(then)
-            && let Ok(entry) = Entry::create(self, next)
-        {
-            return Ok(self.begun(entry, lock));
+        let known = self.since().known.clone();
+        if let Some(known) = known.filter(|known| known.at == self.looks(&known.noted)) {
+            return Ok(self.begun(known.noted, known.next, lock));
         }
         drop(lock);
         let Finished { lock, next, .. } = self.lock_finished()?;
-        let entry = Entry::create(self, next)?;
-        Ok(self.begun(entry, lock))
+        let noted = Arc::new(self.open_noted()?);
+        Ok(self.begun(noted, next, lock))
     }
 
-    fn begun<'j>(&'j self, entry: Entry<'j>, lock: Arc<OwnedFd>) -> Record<'j> {
-        let next = entry.number.saturating_add(1);
-        self.since().next = self.touched_at().map(|then| (then, next));
+    const fn begun(&self, noted: Arc<Noted>, number: u64, lock: Arc<OwnedFd>) -> Record<'_> {
         Record {
             journal: self,
-            entry: Some(entry),
+            noted,
+            number,
+            is_done: false,
             _lock: lock,
         }
     }
 
-    /// When a name was last made or removed in its directory. Where times are coarse another
-    /// process may have done that since: it has the next number then, and that is noticed.
-    fn touched_at(&self) -> Option<(i64, i64)> {
+    /// By what it is known that nobody did anything.
+    fn looks(&self, noted: &Noted) -> Option<((i64, i64), u64)> {
         let stat = rustix::fs::fstat(&*self.dir).ok()?;
-        Some((stat.st_mtime, i64::try_from(stat.st_mtime_nsec).ok()?))
+        let touched = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).ok()?);
+        Some((touched, noted.length().ok()?))
     }
 
     fn since(&self) -> MutexGuard<'_, Since> {
@@ -127,16 +132,22 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes what is too much, if so much was written down since it was last done.
-    fn prune_at_times(&self, number: u64, bytes: u64) {
+    /// Notes that a write was written down, and removes what is too much, if that was not
+    /// looked at for long.
+    fn count(&self, noted: &Arc<Noted>, number: u64, bytes: u64) {
         let mut since = self.since();
-        since.records += 1;
+        since.known = Some(Known {
+            noted: Arc::clone(noted),
+            at: self.looks(noted),
+            next: number.saturating_add(1),
+        });
+        since.records = since.records.saturating_add(1);
         since.bytes = since.bytes.saturating_add(bytes);
         if since.records >= RECORDS_UNPRUNED_MAX || since.bytes >= BYTES_UNPRUNED_MAX {
             *since = Since::default();
             drop(since);
             // That they stay is no failure.
-            let _pruned = retain::prune(self, number);
+            let _pruned = self.enter_noted().and_then(|_| retain::prune(self, number));
         }
     }
 }
@@ -162,23 +173,24 @@ impl Record<'_> {
     /// Takes a file that is displaced out of a directory, or a copy of it; whether the name
     /// is free now.
     fn take(&self, parent: BorrowedFd<'_>, name: &[u8]) -> bool {
-        let Some(entry) = &self.entry else {
-            return false;
-        };
-        match rustix::fs::renameat(parent, name, &entry.dir, SLOT) {
+        match rustix::fs::renameat(parent, name, &self.noted.dir, name_of(self.number)) {
             Ok(()) => true,
             Err(Errno::XDEV) => {
                 // What is not there was not kept, and is known by that.
-                let _copied = self.copy(entry, parent, name);
+                let _copied = self.copy(parent, name);
                 false
             }
             Err(_) => false,
         }
     }
 
-    fn copy(&self, entry: &Entry<'_>, parent: BorrowedFd<'_>, name: &[u8]) -> Result<(), FsError> {
-        // A name that was made up here.
-        let Ok(at) = RelPath::root().child(name) else {
+    fn copy(&self, parent: BorrowedFd<'_>, name: &[u8]) -> Result<(), FsError> {
+        let own = name_of(self.number);
+        // Names that were made up here.
+        let (Ok(at), Ok(slot)) = (
+            RelPath::root().child(name),
+            RelPath::root().child(own.as_bytes()),
+        ) else {
             return Ok(());
         };
         let tree = read_tree(parent, name).map_err(|source| FsError::Io {
@@ -190,8 +202,8 @@ impl Record<'_> {
             dir: parent,
             at: &at,
         };
-        let (like, slot) = (Like::kept(parent, &at), slot_of(0));
-        Stager::new(self.journal, entry.dir.as_fd())
+        let like = Like::kept(parent, &at);
+        Stager::new(self.journal, self.noted.dir.as_fd())
             .copy(source, &tree, &slot, &like, Usable::AsItsModeSays)
             .map(drop)
     }
@@ -207,7 +219,7 @@ impl Record<'_> {
         written: &Written<'_>,
     ) -> Result<Option<CommitId>, JournalError> {
         let place = || self.journal.place.clone();
-        let Some((entry, top)) = self.entry.as_ref().zip(written.places.first()) else {
+        let Some(top) = written.places.first() else {
             return Ok(None);
         };
         let failed = |error: FsError| {
@@ -224,7 +236,8 @@ impl Record<'_> {
         let Some(stat) = stat.filter(|_| holds(&now, top, written)) else {
             return Ok(None);
         };
-        let before = read_tree(entry.dir.as_fd(), SLOT).map_err(io)?;
+        let before = read_tree(self.noted.dir.as_fd(), name_of(self.number).as_bytes());
+        let before = before.map_err(io)?;
         if before.is_empty() != (written.verb == Verb::FsCreate) {
             return Ok(None);
         }
@@ -242,7 +255,7 @@ impl Record<'_> {
         };
         let root = rustix::fs::fstat(dir.as_fd()).map_err(|errno| io(errno.into()))?;
         let path = path_of(dir.as_fd()).map_err(io)?;
-        let number = entry.number;
+        let number = self.number;
         let plan = Plan {
             number,
             made_at: crate::ambient::seconds_since_1970(),
@@ -265,9 +278,9 @@ impl Record<'_> {
                 .collect(),
             bytes_before: before.values().map(|node| node.bytes).sum(),
         };
-        entry.note(&plan, State::Committed)?;
-        self.entry = None;
-        self.journal.prune_at_times(number, plan.bytes_before);
+        self.noted.add(&plan).map_err(io)?;
+        self.is_done = true;
+        self.journal.count(&self.noted, number, plan.bytes_before);
         let id = CommitId(number);
         self.journal.made().insert(id);
         Ok(Some(id))
@@ -295,9 +308,8 @@ fn holds(now: &Tree, top: &RelPath, written: &Written<'_>) -> bool {
 
 impl Drop for Record<'_> {
     fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            // What cannot go now goes when the journal is opened next.
-            let _gone = entry.remove();
+        if !self.is_done {
+            self.noted.drop_displaced(self.number);
         }
     }
 }

@@ -183,6 +183,9 @@ impl Journal {
             self.note_found(found);
             listed = self.listed()?;
         }
+        if self.enter_noted()? {
+            listed = self.listed()?;
+        }
         Ok(Finished {
             lock,
             next: listed.last().map_or(1, |last| last.saturating_add(1)),

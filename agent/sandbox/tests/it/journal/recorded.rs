@@ -44,6 +44,15 @@ fn put(
     })
 }
 
+/// What lies beside the list, and the list.
+fn lying(workspace: &Workspace) -> Vec<String> {
+    let beside = std::fs::read_dir(workspace.state.path().join("journal/written")).unwrap();
+    let names = beside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
 fn held(content: &str) -> Base {
     Base::Content(sha256(content.as_bytes()))
 }
@@ -61,10 +70,12 @@ fn a_write_is_kept_and_taken_back(workspace: &Workspace) {
     let changed = put(&journal, workspace, ("a", "two\n"), held("one\n"), || {}).unwrap();
     let made = put(&journal, workspace, ("b", "new\n"), Base::Absent, || {}).unwrap();
     let after = tree(workspace.path());
+    assert_eq!(lying(workspace), ["1", "list"]);
+    let kept = journal.list().unwrap();
     let mut entries = stray(workspace);
     entries.sort();
     assert_eq!(entries, ["00000001", "00000002"]);
-    let kept = journal.list().unwrap();
+    assert_eq!(lying(workspace), ["list"]);
     assert_eq!(
         kept.iter().map(|kept| kept.bytes).collect::<Vec<_>>(),
         [4, 0]
@@ -116,7 +127,7 @@ fn what_was_saved_over_a_write_is_no_part_of_it() {
         put(&journal, &workspace, ("a", "two\n"), held("one\n"), save),
         None
     );
-    assert_eq!(stray(&workspace), [""; 0]);
+    assert_eq!(lying(&workspace), ["list"]);
     let kept = put(
         &journal,
         &workspace,
@@ -134,6 +145,7 @@ fn what_was_saved_over_a_write_is_no_part_of_it() {
         None
     );
     assert_eq!(stray(&workspace), ["00000001"]);
+    assert_eq!(lying(&workspace), ["list"]);
 }
 
 #[test]
@@ -153,7 +165,7 @@ fn who_is_killed_before_a_write_is_written_down_leaves_nothing_in_the_journal() 
     // As a kill leaves it: nothing of it is done at its end.
     std::mem::forget(killed);
     drop(journal);
-    assert_eq!(stray(&workspace), ["00000001"]);
+    assert_eq!(lying(&workspace), ["1", "list"]);
     // The lock ends with its process; here with the file that stands for it.
     std::fs::remove_file(workspace.state.path().join("journal/lock")).unwrap();
     let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
@@ -179,5 +191,63 @@ fn another_content_than_was_said_is_not_written_down() {
         note: "a test",
     };
     assert_eq!(record.finish(&workspace.cap, &written).unwrap(), None);
-    assert_eq!(stray(&workspace), [""; 0]);
+    assert_eq!(lying(&workspace), ["list"]);
+}
+
+/// As a kill, or a loss of power, may leave the list and what becomes of it.
+#[test]
+fn what_is_noted_becomes_entries_however_often_that_is_cut_off_and_an_end_that_does_not_hold_is_none()
+ {
+    let workspace = Workspace::new();
+    workspace.file("a", "one\n");
+    let at = workspace.state.path().join("journal");
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    put(&journal, &workspace, ("a", "two\n"), held("one\n"), || {}).unwrap();
+    put(&journal, &workspace, ("a", "three\n"), held("two\n"), || {}).unwrap();
+    drop(journal);
+    let list = std::fs::read(at.join("written/list")).unwrap();
+    // Cut off while entries were made: one was begun, and one is there but for its content.
+    std::fs::create_dir(at.join("00000001")).unwrap();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    assert_eq!(journal.list().unwrap().len(), 2);
+    std::fs::rename(at.join("00000002/0"), at.join("written/2")).unwrap();
+    // The end of the list is what was never waited for.
+    let torn = [&list[..], &list[..40], &[0; 99][..]].concat();
+    std::fs::write(at.join("written/list"), torn).unwrap();
+    drop(journal);
+    let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+    assert!(
+        recovered.broken.is_empty() && recovered.stuck.is_empty(),
+        "{recovered:?}"
+    );
+    assert_eq!(journal.list().unwrap().len(), 2);
+    assert_eq!(lying(&workspace), ["list"]);
+    for (id, content) in [(2, "two\n"), (1, "one\n")] {
+        taken_back(&journal, &workspace, CommitId::new(id));
+        let now = std::fs::read_to_string(workspace.path().join("a")).unwrap();
+        assert_eq!(now, content);
+    }
+}
+
+/// Two processes have the same journal, and none knows what the other did since.
+#[test]
+fn numbers_are_of_one_write_whoever_makes_them() {
+    let workspace = Workspace::new();
+    let (one, _) = Journal::open(workspace.state.path()).unwrap();
+    let (other, _) = Journal::open(workspace.state.path()).unwrap();
+    let mut ids = Vec::new();
+    for round in 0..4 {
+        for (who, journal) in [("one", &one), ("other", &other), ("one-again", &one)] {
+            let name = format!("{who}{round}");
+            ids.push(put(journal, &workspace, (&name, "new\n"), Base::Absent, || {}).unwrap());
+        }
+        if round == 2 {
+            taken_back(&other, &workspace, *ids.last().unwrap());
+        }
+    }
+    let made = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), made);
+    assert_eq!(one.list().unwrap().len(), made);
 }
