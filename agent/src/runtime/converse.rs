@@ -279,6 +279,11 @@ impl Runtime {
         // What came of it counts for nothing if what it went on was ended meanwhile.
         let (outcome, done) = match self.machine.why_stopped(call) {
             None => (Outcome::Done(Digest::NONE), Ok(done)),
+            // All grants end with the session, and that is what is to be told then.
+            Some(_) if self.machine.look(Session::has_ended) => {
+                let ended = Denial::new(DenialCode::SessionEnded, call);
+                (Outcome::Stopped, Err(ended))
+            }
             Some(code) => (Outcome::Stopped, Err(Denial::new(code, call))),
         };
         self.own_turn(questions)
