@@ -334,7 +334,7 @@ impl Journal {
 
     /// Nobody else works with the journal while this lives.
     fn lock(&self) -> Result<Arc<OwnedFd>, JournalError> {
-        const PAUSE: Duration = Duration::from_millis(20);
+        const PAUSE_MAX: Duration = Duration::from_millis(20);
         let file = rustix::fs::openat(
             &self.dir,
             LOCK,
@@ -342,7 +342,7 @@ impl Journal {
             Mode::RUSR | Mode::WUSR,
         )
         .map_err(|errno| io_error("lock", &self.place, errno))?;
-        let mut waited = Duration::ZERO;
+        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
@@ -352,8 +352,10 @@ impl Journal {
                     return Ok(lock);
                 }
                 Err(Errno::WOULDBLOCK | Errno::INTR) if waited < LOCK_WAIT => {
-                    std::thread::sleep(PAUSE);
-                    waited = waited.saturating_add(PAUSE);
+                    std::thread::sleep(pause);
+                    waited = waited.saturating_add(pause);
+                    // A write has it for a moment, a commit for as long as it takes.
+                    pause = pause.saturating_mul(2).min(PAUSE_MAX);
                 }
                 Err(Errno::WOULDBLOCK) => return Err(JournalError::Busy(self.place.clone())),
                 Err(errno) => return Err(io_error("lock", &self.place, errno)),

@@ -29,7 +29,7 @@ use hermitcrab_core::{
     standing::PortableCap,
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::Sandbox;
+use hermitcrab_sandbox::{Journal, spawn::Sandbox};
 use serde_json::{Value, json};
 
 use super::{
@@ -60,6 +60,7 @@ pub type Proposal<'a> = (&'a str, &'a Value);
 struct Share {
     machine: Machine,
     mounts: Mounts,
+    journal: Option<Journal>,
     sandbox: Sandbox,
     clock: Arc<dyn Clock>,
     by: AgentId,
@@ -159,6 +160,11 @@ impl Runtime {
     /// `first`: the place of the first of these among all.
     fn at_once(&mut self, by: AgentId, first: usize, calls: &[Proposal<'_>]) -> Vec<CallReport> {
         let (wanted, served) = mpsc::channel();
+        if calls.iter().any(writes) {
+            // One for all of them, which knows what each wrote. Where it cannot be opened
+            // they write all the same.
+            let _opened = self.need_journal();
+        }
         let shares: Vec<Share> = calls
             .iter()
             .enumerate()
@@ -267,9 +273,6 @@ impl Runtime {
     fn share(&self, by: AgentId, before: &[Proposal<'_>]) -> Share {
         let state = self.agents.get(&by).cloned();
         let mut state = state.unwrap_or_else(|| AgentState::new(&self.config));
-        let writes = |(tool, _): &Proposal<'_>| {
-            matches!(Tool::offered(tool), Some(Tool::WriteFile | Tool::Patch))
-        };
         state
             .reads
             .begin_beside(!before.is_empty(), before.iter().any(writes));
@@ -281,6 +284,7 @@ impl Runtime {
             store: desk.map(|desk| desk.borrow().keeper.another()),
             machine: self.machine.clone(),
             mounts: self.mounts.clone(),
+            journal: self.journal.clone(),
             sandbox: self.sandbox.clone(),
             clock: Arc::clone(&self.clock),
             by,
@@ -320,6 +324,11 @@ impl Runtime {
     }
 }
 
+/// Whether it is a call that writes files.
+fn writes((tool, _): &Proposal<'_>) -> bool {
+    matches!(Tool::offered(tool), Some(Tool::WriteFile | Tool::Patch))
+}
+
 impl Share {
     fn call(self, ends: &Ends, tool: &str, args: &Value) -> Left {
         let user = Afar {
@@ -334,7 +343,7 @@ impl Share {
         let mut runtime = Runtime {
             machine: self.machine,
             mounts: self.mounts,
-            journal: None,
+            journal: self.journal,
             sandbox: self.sandbox,
             user: Box::new(user),
             clock: self.clock,

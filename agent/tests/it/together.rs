@@ -207,6 +207,9 @@ fn two_writes_are_under_way_at_once_and_are_asked_about_in_their_order() {
     );
     let text = |name| std::fs::read_to_string(workspace.join(name)).unwrap();
     assert_eq!((text("a"), text("b")), ("1\n".to_owned(), "2\n".to_owned()));
+    // The session knows both for its own, and either can be taken back.
+    let commits = runtime.commits().unwrap();
+    assert!(commits.len() == 2 && commits.iter().all(|commit| runtime.has_made(commit)));
 }
 
 #[test]
