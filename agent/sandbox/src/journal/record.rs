@@ -18,6 +18,7 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::areas::path_of;
@@ -173,7 +174,14 @@ impl Record<'_> {
     /// Takes a file that is displaced out of a directory, or a copy of it; whether the name
     /// is free now.
     fn take(&self, parent: BorrowedFd<'_>, name: &[u8]) -> bool {
-        match rustix::fs::renameat(parent, name, &self.noted.dir, name_of(self.number)) {
+        // Under another name somebody may go on writing in it, and sees how many it has.
+        let has_others = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| stat.st_nlink > 1);
+        let renamed = match has_others {
+            true => Err(Errno::XDEV),
+            false => rustix::fs::renameat(parent, name, &self.noted.dir, name_of(self.number)),
+        };
+        match renamed {
             Ok(()) => true,
             Err(Errno::XDEV) => {
                 // What is not there was not kept, and is known by that.

@@ -236,6 +236,8 @@ impl Hands<'_> {
         let says = match says {
             Ok(Some(says)) => says,
             Ok(None) | Err(Stop::Missing) => return Ok(None),
+            // It lies behind a link that leads nowhere one can go, which a look will tell.
+            Err(stop) if stop.is(DenialCode::SymlinkRefused) => return Ok(None),
             Err(stop) => return Err(stop),
         };
         let leads = match self.real(place) {

@@ -1,5 +1,7 @@
 //! Single writes that are kept as if they had been commits.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
@@ -114,6 +116,24 @@ fn a_write_is_kept_where_the_journal_lies_on_another_file_system() {
     let mut workspace = Workspace::new();
     workspace.state = state;
     a_write_is_kept_and_taken_back(&workspace);
+}
+
+/// Of a file with two names one is written: the other is what it was, and is not the
+/// journal's as well.
+#[test]
+fn another_name_of_what_is_displaced_is_nobodys_but_its_own() {
+    let workspace = Workspace::new();
+    workspace.file("a", "one\n");
+    let other = workspace.path().join("b");
+    std::fs::hard_link(workspace.path().join("a"), &other).unwrap();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let id = put(&journal, &workspace, ("a", "two\n"), held("one\n"), || {}).unwrap();
+    assert_eq!(std::fs::metadata(&other).unwrap().nlink(), 1);
+    // In place, as an editor may.
+    std::fs::write(&other, "theirs\n").unwrap();
+    taken_back(&journal, &workspace, id);
+    assert_eq!(std::fs::read(workspace.path().join("a")).unwrap(), b"one\n");
+    assert_eq!(std::fs::read(&other).unwrap(), b"theirs\n");
 }
 
 /// Somebody saves right after it: what is there is theirs, and is not taken for the agent's.
