@@ -53,7 +53,7 @@ enum Chore {
     /// Measure what grants cost, with ten million operations of eight threads, and write docs/benchmarks.
     GrantsReport,
     /// Measure file calls beside the same ones of Hermes, and write docs/benchmarks.
-    FilesReport,
+    FilesReport(bench_report::Files),
     /// Measure worlds, cases and fuzz targets, and write docs/benchmarks/campaign.md.
     CampaignReport(campaign_report::Args),
     /// Carry out AgentDojo's tasks and attacks with the real program, and write docs/benchmarks/agentdojo.md.
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
         Chore::FilterTable(args) => filter_table::run(&args),
         Chore::BenchReport => bench_report::run(),
         Chore::GrantsReport => bench_report::grants(),
-        Chore::FilesReport => bench_report::files(),
+        Chore::FilesReport(args) => bench_report::files(&args),
         Chore::CampaignReport(args) => campaign_report::run(&args),
         Chore::Agentdojo(args) => agentdojo::run(&args),
         Chore::Kernels(args) => kernels::run(&args),

@@ -1,6 +1,7 @@
 //! The real Hermes' half: its tools called in one interpreter that stays.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -36,10 +37,10 @@ pub struct Hermes {
     _dirs: TempDir,
 }
 
-/// Starts it; `None` where it is not installed.
-pub fn start() -> Option<Hermes> {
+/// Starts it with a directory in this place; `None` where it is not installed.
+pub fn start(place: &Path) -> Option<Hermes> {
     let python = ambient::hermes_python().ok()?;
-    let dirs = tempfile::tempdir().unwrap();
+    let dirs = tempfile::tempdir_in(place).unwrap();
     let (home, workspace) = (dirs.path().join("h"), dirs.path().join("w"));
     std::fs::create_dir_all(home.join(".hermes")).unwrap();
     std::fs::create_dir(&workspace).unwrap();

@@ -3,9 +3,11 @@
 //!
 //! ```console
 //! $ cargo xtask files-report
+//! $ cargo xtask files-report --on /var/tmp --on /mnt/journalled
 //! ```
 //!
-//! Both run in this process's own temporary directories, one after the other.
+//! Both run in temporary directories of their own, one after the other, in each of
+//! the places named: what a write costs is mostly what its file system makes of it.
 //! Hermes' half needs the environment that `cargo bisim doctor` installs; where
 //! it is missing, only the agent's half is printed and it is said so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -14,13 +16,14 @@
 mod ambient;
 mod commands;
 mod hermes;
+mod place;
 
 use std::{
     ffi::{CStr, CString},
     fmt::Write as _,
     io::{Seek as _, Write as _},
     os::fd::OwnedFd,
-    path::Path,
+    path::{Path, PathBuf},
     time::Instant,
 };
 
@@ -112,8 +115,8 @@ struct Floors {
 }
 
 /// Measures them, with nothing decided and nothing recorded.
-fn floors(rounds: usize, ledger_bytes: usize) -> Floors {
-    let dirs = tempfile::tempdir().unwrap();
+fn floors(place: &Path, rounds: usize, ledger_bytes: usize) -> Floors {
+    let dirs = tempfile::tempdir_in(place).unwrap();
     fill(dirs.path());
     let (letter, files) = SEARCHED[1];
     let open = |dir: &OwnedFd, name: &CStr, flags: OFlags| {
@@ -212,8 +215,8 @@ fn agent(dir: &Path, spawner: SpawnerProgram) -> Runtime {
 }
 
 /// What each kind of call takes, and how many bytes the ledger has of one.
-fn ours(calls: usize) -> Vec<(Cost, usize)> {
-    let dirs = tempfile::tempdir().unwrap();
+fn ours(place: &Path, calls: usize) -> Vec<(Cost, usize)> {
+    let dirs = tempfile::tempdir_in(place).unwrap();
     let mut runtime = agent(dirs.path(), SpawnerProgram::At("/nonexistent".into()));
     let agent = runtime.first_agent();
     let ledger = dirs.path().join("state").join("ledger.jsonl");
@@ -239,91 +242,136 @@ fn ours(calls: usize) -> Vec<(Cost, usize)> {
         .collect()
 }
 
+/// What all calls take in one place.
+struct Measured {
+    place: PathBuf,
+    ours: Vec<(Cost, usize)>,
+    floors: Floors,
+    theirs: Option<Vec<Cost>>,
+}
+
+impl Measured {
+    fn at(place: PathBuf, calls: usize, with_hermes: bool) -> Self {
+        let ours = ours(&place, calls);
+        let searched = KINDS.iter().position(|kind| *kind == MANY).unwrap();
+        let floors = floors(&place, calls, ours[searched].1);
+        let hermes = if with_hermes {
+            hermes::start(&place)
+        } else {
+            None
+        };
+        let theirs = hermes.map(|mut hermes| {
+            let calls = |kind: &str| {
+                (0..=HERMES_CALLS)
+                    .map(|number| call(kind, number))
+                    .collect()
+            };
+            KINDS.map(|kind| hermes.cost(calls(kind))).to_vec()
+        });
+        Self {
+            place,
+            ours,
+            floors,
+            theirs,
+        }
+    }
+
+    /// The table of the place, and what its kernel takes by itself.
+    fn section(&self) -> String {
+        let mut text = format!(
+            "\n## On {}\n\n\
+             | call | processor time | of Hermes | ratio | on the clock | of Hermes | ratio |\n\
+             |---|--:|--:|--:|--:|--:|--:|\n",
+            place::told(&self.place)
+        );
+        for (at, kind) in KINDS.iter().enumerate() {
+            let (one, _) = self.ours[at];
+            let row = match self.theirs.as_ref().map(|theirs| theirs[at]) {
+                Some(other) => format!(
+                    "| `{kind}` | {:.3} | {:.1} | {:.0} | {:.3} | {:.1} | {:.0} |",
+                    one.used,
+                    other.used,
+                    other.used / one.used.max(0.001),
+                    one.passed,
+                    other.passed,
+                    other.passed / one.passed.max(0.001),
+                ),
+                None => format!(
+                    "| `{kind}` | {:.3} | - | - | {:.3} | - | - |",
+                    one.used, one.passed
+                ),
+            };
+            writeln!(text, "{row}").unwrap();
+        }
+        let Floors { files, page } = &self.floors;
+        let recorded = self.ours.last().map_or(0, |(_, bytes)| *bytes);
+        writeln!(
+            text,
+            "\nThe {} files of the last row opened, read and closed in a bare loop: {:.3} of processor time, {:.3} on \
+             the clock. What such a search needs of the kernel (below), with {recorded} bytes for the ledger: {:.3} of \
+             processor time, {:.3} on the clock{}.",
+            SEARCHED[1].1,
+            files.used,
+            files.passed,
+            page.used,
+            page.passed,
+            self.theirs
+                .as_ref()
+                .and_then(|theirs| theirs.last())
+                .map_or_else(String::new, |theirs| format!(
+                    "; no program that reads and records as much can be more than {:.0} times cheaper than Hermes",
+                    theirs.used / page.used.max(0.001)
+                )),
+        )
+        .unwrap();
+        text
+    }
+}
+
 fn main() {
     maybe_run_as_child();
     // `cargo test --benches` runs this too; there it only has to work.
-    let wants_figures = ambient::wants_figures();
-    let calls = if wants_figures { CALLS } else { CALLS_TRIED };
-    let ours = ours(calls);
-    let searched = KINDS.iter().position(|kind| *kind == MANY).unwrap();
-    let floors = floors(calls, ours[searched].1);
-    if !wants_figures {
+    if !ambient::wants_figures() {
+        let tried = Measured::at(std::env::temp_dir(), CALLS_TRIED, false);
+        assert!(tried.section().contains(MANY));
         commands::measured(commands::ROUNDS_TRIED, None);
         return;
     }
-    let mut hermes = hermes::start();
-    let theirs: Option<Vec<Cost>> = hermes.as_mut().map(|hermes| {
-        let calls = |kind: &str| {
-            (0..=HERMES_CALLS)
-                .map(|number| call(kind, number))
-                .collect()
-        };
-        KINDS.map(|kind| hermes.cost(calls(kind))).to_vec()
-    });
+    let mut places = place::named();
+    if places.is_empty() {
+        places.push(std::env::temp_dir());
+    }
+    let mut measured = Vec::new();
+    for place in places {
+        measured.push(Measured::at(place, CALLS, true));
+    }
+    let mut hermes = hermes::start(&measured[0].place);
     let commands = commands::measured(commands::ROUNDS, hermes.as_mut());
-    let mut report = report(&ours, &floors, theirs.as_deref());
-    report.push_str(&commands::section(commands.as_deref()));
+    let report = report(&measured, commands.as_deref());
     println!("{report}");
     if let Some(dir) = ambient::write_to() {
         assert!(
-            theirs.is_some() && commands.is_some(),
+            measured.iter().all(|place| place.theirs.is_some()) && commands.is_some(),
             "Hermes is not installed here (`cargo bisim doctor`), or commands cannot be confined"
         );
         std::fs::write(dir.join("files.md"), report).unwrap();
     }
 }
 
-fn report(ours: &[(Cost, usize)], floors: &Floors, hermes: Option<&[Cost]>) -> String {
+fn report(measured: &[Measured], commands: Option<&[commands::Times]>) -> String {
     let mut text = format!(
         "# What a call costs\n\n\
          Written by `cargo xtask files-report`; do not edit. Milliseconds of one call, the ledger included: {CALLS} \
          calls of each kind here, {HERMES_CALLS} in Hermes, in one run on one machine. Carry the ratios to another \
          machine, not the times. What confining a command costs by itself stands in [spawn.md](spawn.md).\n\n\
-         | call | processor time | of Hermes | ratio | on the clock | of Hermes | ratio |\n\
-         |---|--:|--:|--:|--:|--:|--:|\n"
+         A write makes a file, puts what it replaces aside for `undo` and waits three times for the disk, so its cost is \
+         that of its file system. A search reads no more files than its page needs; what it needs of the kernel, \
+         whoever asks, is the directory listed, as many files as the page has rows opened, looked at, read and \
+         closed, and what the ledger has of it written to a file that need not get longer, and waited for.\n"
     );
-    for (at, kind) in KINDS.iter().enumerate() {
-        let (one, _) = ours[at];
-        let row = match hermes.map(|hermes| hermes[at]) {
-            Some(other) => format!(
-                "| `{kind}` | {:.3} | {:.1} | {:.0} | {:.3} | {:.1} | {:.0} |",
-                one.used,
-                other.used,
-                other.used / one.used.max(0.001),
-                one.passed,
-                other.passed,
-                other.passed / one.passed.max(0.001),
-            ),
-            None => format!(
-                "| `{kind}` | {:.3} | - | - | {:.3} | - | - |",
-                one.used, one.passed
-            ),
-        };
-        writeln!(text, "{row}").unwrap();
+    for place in measured {
+        text.push_str(&place.section());
     }
-    let files = SEARCHED[1].1;
-    let Floors { files: all, page } = floors;
-    let (recorded, least) = (
-        ours.last().map_or(0, |(_, bytes)| *bytes),
-        page.used.max(0.001),
-    );
-    writeln!(
-        text,
-        "\nA bare loop that opens, reads and closes the {files} files, with nothing decided and nothing recorded: {:.3} \
-         of processor time, {:.3} on the clock. A search reads no more of them than its page needs. What the kernel \
-         takes for that alone, again with nothing decided: the directory listed, as many files as the page has rows \
-         opened, looked at, read and closed, and {recorded} bytes (as many as the ledger has of such a call) written to \
-         a file that need not get longer, and waited for: {:.3} of processor time, {:.3} on the clock.",
-        all.used, all.passed, page.used, page.passed,
-    )
-    .unwrap();
-    if let Some(theirs) = hermes.and_then(<[Cost]>::last) {
-        let most = theirs.used / least;
-        writeln!(
-            text,
-            "So no program that reads and records as much can be more than {most:.0} times cheaper than Hermes here."
-        )
-        .unwrap();
-    }
+    text.push_str(&commands::section(commands));
     text
 }

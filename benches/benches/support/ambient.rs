@@ -18,6 +18,16 @@ pub fn write_to() -> Option<PathBuf> {
     arguments.nth(1).map(PathBuf::from)
 }
 
+/// The paths after each argument of this name.
+pub fn named(argument: &str) -> Vec<PathBuf> {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    arguments
+        .windows(2)
+        .filter(|pair| pair[0] == argument)
+        .map(|pair| PathBuf::from(&pair[1]))
+        .collect()
+}
+
 /// The interpreter of the environment that `cargo bisim check` makes.
 pub fn hermes_python() -> Result<PathBuf, String> {
     let absolute = |name: &str| {
