@@ -124,6 +124,7 @@ faults! {
     RulesTellCases = "rules-tell-cases", "a rule about a name is not about it in capitals";
     MildestRuleCounts = "mildest-rule-counts", "of several rules about something the mildest counts";
     EarlyChangesAskNobody = "early-changes-ask-nobody", "what a running command made counts as held before its end";
+    ModesReachOut = "modes-reach-out", "the mode allows changes wherever a directory is open";
     RunningFilesAreUnseen = "running-files-are-unseen", "what a running command made is seen by nobody before its end";
     OthersFilesAreUnseen = "others-files-are-unseen", "a running command goes on seeing what was there before others changed it";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";

@@ -212,6 +212,21 @@ impl Rules {
         Some((DirId::new(self.session, index), below))
     }
 
+    /// Whether the mode of a session may speak about an action: about files only where the
+    /// session works, which is the first directory made known. Others are open because something
+    /// in them was granted, often a single file, and nobody said anything about the rest.
+    #[must_use]
+    pub fn is_for_the_mode(&self, action: &Action) -> bool {
+        let Object::Dir { dir, below, .. } = action.object() else {
+            return true;
+        };
+        let location = self.locate(*dir, below);
+        let workspace = self.dirs.first();
+        fault::is(Fault::ModesReachOut)
+            || workspace
+                .is_some_and(|workspace| location.is_ok_and(|place| place.starts_with(workspace)))
+    }
+
     /// The capability an action needs, in words that mean the same in any session.
     #[must_use]
     pub fn portable(&self, action: &Action) -> Option<PortableCap> {

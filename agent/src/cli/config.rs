@@ -53,11 +53,11 @@ enum What {
         #[arg(value_name = "DIR", required = true)]
         directories: Vec<PathBuf>,
     },
-    /// No longer let it
+    /// No longer let it, of one or several
     RemoveDirectory {
-        /// The directory, as shown or as it is called
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
+        /// The directories, as shown or as they are called
+        #[arg(value_name = "DIR", required = true)]
+        directories: Vec<PathBuf>,
     },
     /// Say which model works for you, or which one reads what nobody vouches for
     Backend(BackendArgs),
@@ -189,14 +189,21 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
             }
             Ok(())
         }
-        Some(What::RemoveDirectory { directory }) => {
-            let shown = directory.to_string_lossy().into_owned();
-            let name = written(&places.current.join(directory), places);
-            changed(file, |edit| {
-                let was = edit.remove_directory(&shown)? || edit.remove_directory(&name)?;
-                Ok(was.then(|| format!("`{shown}` is the agent's no more")))
-            })
-        }
+        Some(What::RemoveDirectory { directories }) => changed(file, |edit| {
+            let mut removed = Vec::new();
+            for directory in directories {
+                let shown = directory.to_string_lossy().into_owned();
+                let name = written(&places.current.join(directory), places);
+                if edit.remove_directory(&shown)? || edit.remove_directory(&name)? {
+                    removed.push(format!("`{shown}`"));
+                }
+            }
+            let (removed, one) = (removed.join(", "), removed.len() == 1);
+            Ok((!removed.is_empty()).then(|| match one {
+                true => format!("{removed} is the agent's no more"),
+                false => format!("{removed} are the agent's no more"),
+            }))
+        }),
         Some(What::Backend(backend)) => set_backend(file, &places.current, backend),
         Some(What::Import { file: from }) => {
             let from = match from.strip_prefix("~") {

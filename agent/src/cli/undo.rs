@@ -7,11 +7,15 @@ mod earlier;
 mod editor;
 mod forget;
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use hermitcrab_core::{grant::GrantId, letters::is_unseen};
-use hermitcrab_sandbox::journal::{CommitId, Kept};
+use hermitcrab_sandbox::journal::{CommitId, Kept, KeptChange};
 
 pub(super) use self::editor::undoing;
 use super::{
@@ -232,19 +236,27 @@ fn take_back_to(
     Ok(())
 }
 
-/// Whether a commit changed something in the workspace or in another directory that sessions
-/// here work with, or this session made it.
+/// Whether a commit changed something in the workspace, or nothing but what sessions here work
+/// with besides, or this session made it.
 fn is_here(runtime: &Runtime, ground: &Ground, commit: &Kept) -> bool {
-    let is_open = |place: &Path| runtime.has_open(place) || ground.shows(place);
-    runtime.has_made(commit) || touches(commit, is_open)
+    runtime.has_made(commit) || is_of(commit, ground, |place| runtime.may_change(place))
 }
 
-/// Whether it changed something in such a place.
-fn touches(commit: &Kept, is_such: impl Fn(&Path) -> bool) -> bool {
-    let mut places = commit.touched.iter().map(|change| {
-        Path::new(OsStr::from_bytes(&change.root)).join(OsStr::from_bytes(change.path.as_bytes()))
-    });
-    places.any(|place| is_such(&place))
+/// The same of what is kept, whoever made it. A directory that is configured is there for every
+/// workspace: what lies in one tells where something was done only if nothing else does.
+fn is_of(commit: &Kept, ground: &Ground, is_held: impl Fn(&Path) -> bool) -> bool {
+    let places: Vec<PathBuf> = commit.touched.iter().map(place_of).collect();
+    places
+        .iter()
+        .any(|place| place.starts_with(&ground.workspace))
+        || !places.is_empty()
+            && places
+                .iter()
+                .all(|place| ground.shows(place) || is_held(place))
+}
+
+fn place_of(change: &KeptChange) -> PathBuf {
+    Path::new(OsStr::from_bytes(&change.root)).join(OsStr::from_bytes(change.path.as_bytes()))
 }
 
 fn is_open(commit: &Kept) -> bool {

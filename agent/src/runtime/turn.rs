@@ -371,8 +371,7 @@ fn is_asked_for_what_was_read(session: &Session, question: &Question) -> bool {
     let rules = session.rules();
     let (by, call) = (question.by(), question.call());
     let allows = |action: &Action| {
-        let class = action.cap().reversibility();
-        session.asking().stance(rules.isolation(), class) == Stance::Allow
+        session.mode_on(action) == Stance::Allow
             && rules.judge(question.tool(), action) == Judgement::Plain
     };
     let taints = |action: &Action| session.flow().taints(by, call, action);

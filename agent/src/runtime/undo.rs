@@ -4,7 +4,7 @@
 use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt as _, path::Path};
 
 use hermitcrab_core::{
-    authority::DirId,
+    authority::{Cap, DirId, Object, Verb},
     digest::Digest,
     grant::AgentId,
     outcome::{Denial, Outcome},
@@ -105,10 +105,24 @@ impl Runtime {
         self.journal.as_ref()?.last_made()
     }
 
-    /// Whether the session has opened a directory above this place, or this one itself.
+    /// Whether something held by the first agent lets it change this place. That a directory
+    /// above it is open says nothing: a grant on a single file opens the one it lies in.
     #[must_use]
-    pub fn has_open(&self, place: &Path) -> bool {
-        self.mounts.locate(place).is_some()
+    pub fn may_change(&self, place: &Path) -> bool {
+        let Some((dir, below)) = self.mounts.locate(place) else {
+            return false;
+        };
+        let (by, now) = (self.first_agent(), self.clock.now());
+        let is_held = |verb| {
+            let cap = Cap::new(verb, Object::tree(dir, below.clone()));
+            cap.is_ok_and(|cap| {
+                self.machine
+                    .look(|session| session.table().choose(by, &cap, now).is_ok())
+            })
+        };
+        [Verb::FsCreate, Verb::FsModify, Verb::FsDelete]
+            .into_iter()
+            .any(is_held)
     }
 
     /// Removes what is kept of commits, which cannot be taken back then, as a person typed it.

@@ -204,6 +204,36 @@ fn the_mode_decides_what_becomes_of_what_is_not_held() {
     assert_eq!(home.run(&REMOVE).code, Some(77));
 }
 
+/// A grant on one file opens the directory it lies in; the mode allows nothing else there.
+#[test]
+fn a_mode_allows_nothing_where_only_a_file_was_granted() {
+    let home = Home::new();
+    let other = home.dir.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("one"), "1\n").unwrap();
+    let grant = "fs.read=~/other/one";
+    let call = |tool, name: &str, rest: &str| {
+        let place = other.join(name).display().to_string();
+        let args = format!("{{\"path\": \"{place}\"{rest}}}");
+        home.run(&[
+            "call",
+            "--mode",
+            "approve_all",
+            "--grant",
+            grant,
+            tool,
+            &args,
+        ])
+    };
+    assert_eq!(call("read_file", "one", "").code, Some(0));
+    let made = call("write_file", "two", ", \"content\": \"x\"");
+    assert_eq!(made.code, Some(77), "{made:?}");
+    assert!(!other.join("two").exists());
+    let changed = call("write_file", "one", ", \"content\": \"x\"");
+    assert_eq!(changed.code, Some(77), "{changed:?}");
+    assert_eq!(std::fs::read(other.join("one")).unwrap(), b"1\n");
+}
+
 #[test]
 fn decisions_name_their_rule_its_file_and_its_line() {
     let home = Home::new();

@@ -200,7 +200,11 @@ fn a_directory_that_is_added_can_be_read_until_it_is_removed() {
         home.run(&["config", "add-directory", "~/.ssh"]).code,
         Some(64)
     );
-    home.ok(&["config", "remove-directory", "~/more"]);
+    std::fs::create_dir(home.path().join("less")).unwrap();
+    home.ok(&["config", "add-directory", "~/less"]);
+    let removed = home.ok(&["config", "remove-directory", "~/less", "~/more", "~/none"]);
+    let told = "`~/less`, `~/more` are the agent's no more";
+    assert!(removed.contains(told), "{removed}");
     assert_ne!(read().code, Some(0));
 }
 

@@ -111,6 +111,29 @@ fn a_session_that_is_ended_from_elsewhere_ends_the_prompt_and_says_so() {
     assert!(home.ok(&["audit", "verify"]).contains("whole"));
 }
 
+/// A grant on one file opens the directory it lies in, and what happened in others below that
+/// one is none of this workspace's.
+#[test]
+fn what_was_done_in_another_project_is_not_what_undo_takes_back_here() {
+    let home = settled("");
+    let other = home.dir.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(home.dir.path().join("settings"), "s\n").unwrap();
+    home.ok(&["exec", "--grant", "fs.*=.", "--", "echo b > a.txt"]);
+    let there = ["exec", "--grant", "fs.*=.", "--", "echo x > made.txt"];
+    assert_eq!(home.run_in(&other, &there).code, Some(0));
+    let mut pty = start(&home);
+    pty.keys("grant fs.modify=~/settings\r");
+    pty.prompt();
+    pty.keys("undo\r");
+    pty.sees("took back commit 1: echo b > a.txt");
+    pty.prompt();
+    pty.keys("undo\r");
+    pty.sees("the last change elsewhere is commit 2");
+    pty.prompt();
+    assert!(other.join("made.txt").exists());
+}
+
 #[test]
 fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
     let home = settled("");

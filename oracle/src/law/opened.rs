@@ -11,9 +11,9 @@ use hermitcrab_core::session::{Asking, Session, SessionConfig};
 use hermitcrab_core::time::Instant;
 use sha2::{Digest as _, Sha256};
 
-/// Where the two directories of the law lie.
-pub(super) const LOCATIONS: [&[u8]; 2] = [b"home/u", b"home/u/ab"];
-/// The agent's own files, inside the second directory.
+/// Where the two directories of the law lie: where the session works, and one above it.
+pub(super) const LOCATIONS: [&[u8]; 2] = [b"home/u/ab", b"home/u"];
+/// The agent's own files, inside both.
 pub(super) const PROTECTED: &[u8] = b"home/u/ab/b";
 
 /// Handles for laws that need some; every session of these laws has the same.

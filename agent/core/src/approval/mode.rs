@@ -45,8 +45,8 @@ impl Asking {
     pub const fn sentence(self) -> &'static str {
         match self {
             Asking::ApproveAll => {
-                "what is not held is allowed where isolation is proved and it can be undone or \
-                 redone, until the agent has read something; it is asked about otherwise"
+                "what is not held is allowed in the workspace where isolation is proved and a \
+                 way back is left, until the agent has read something; it is asked about otherwise"
             }
             Asking::Prompt => "what is not held is asked about",
             Asking::Refuse => "what is not held is refused",

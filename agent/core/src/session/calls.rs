@@ -280,7 +280,6 @@ impl Session {
         {
             return None;
         }
-        let isolation = self.rules.isolation();
         let mut all_yes = true;
         for action in uncovered() {
             match self.recalled(action) {
@@ -294,11 +293,19 @@ impl Session {
         }
         uncovered()
             .all(|action| {
-                let class = action.cap().reversibility();
-                self.asking.stance(isolation, class) == Stance::Allow
-                    && !self.flow.taints(by, id, action)
+                self.mode_on(action) == Stance::Allow && !self.flow.taints(by, id, action)
             })
             .then_some(StandIn::Yes(Origin::Mode))
+    }
+
+    /// What the mode says about an effect that nothing held covers.
+    #[must_use]
+    pub fn mode_on(&self, action: &Action) -> Stance {
+        let class = action.cap().reversibility();
+        match self.asking.stance(self.rules.isolation(), class) {
+            Stance::Allow if !self.rules.is_for_the_mode(action) => Stance::Ask,
+            stance => stance,
+        }
     }
 
     /// What the user said about this very effect, to be given again.

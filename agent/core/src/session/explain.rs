@@ -47,8 +47,7 @@ impl Session {
             (Ok(_), Judgement::Ask(code, rule)) => (code, rule),
             (Err(code), Judgement::Ask(_, rule)) => (code, rule),
             (Err(code), Judgement::Plain) => {
-                let class = action.cap().reversibility();
-                let stance = self.asking.stance(self.rules.isolation(), class);
+                let stance = self.mode_on(action);
                 let rule = RuleRef::builtin(match stance {
                     Stance::Allow => "builtin.mode-allows",
                     Stance::Ask => "builtin.not-held",

@@ -24,15 +24,14 @@ impl Session {
         };
         let (by, tool) = (flight.by, flight.tool);
         let may_change = flight.stage == Stage::Running && self.ended_below(flight).is_none();
-        let (verbs, isolation) = (tool.effect_verbs(), self.rules.isolation());
+        let verbs = tool.effect_verbs();
         let request = Request::new(call, by, tool, actions).within(&self.flow);
         // A mode speaks only where the user would be asked, and had not said no.
         let is_free = |grant| !self.table.is_counted(grant);
         let may_ask = monitor::may_ask(&self.table, by, self.now).is_some_and(is_free);
         let by_mode = |action: &Action| {
-            let class = action.cap().reversibility();
             may_ask
-                && self.asking.stance(isolation, class) == Stance::Allow
+                && self.mode_on(action) == Stance::Allow
                 && !self.flow.taints(by, call, action)
                 && self.recalled(action) != Some(Said::No)
         };

@@ -1,4 +1,4 @@
-//! Who may speak for the user: modes, remembered answers, proposals. And what none of them reaches.
+//! Who may speak for the user: remembered answers, proposals. And what none of them reaches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
@@ -6,145 +6,15 @@ use crate::support;
 use hermitcrab_core::{
     action::Action,
     approval::{Acceptor, Answer, ProposalSpec, Reply, Said, Scope, Stance},
-    authority::{Host, HostPattern, Name, Object, Port, Reversibility, Verb},
+    authority::{Host, HostPattern, Name, Object, Port, Verb},
     digest::Digest,
     grant::{AgentId, Origin, Uses},
     label::{Label, Readers, Source},
     outcome::DenialCode,
-    rules::Isolation,
-    session::{Asking, Event, SessionConfig},
+    session::{Asking, Event},
     tool::Tool,
 };
-use support::{Bench, Came, ONCE, SESSION, any_program, config, sha256};
-
-// Modes
-
-#[test]
-fn the_table_of_modes_is_what_it_is_said_to_be() {
-    use Reversibility::{Harmless, Irrevocable, Lossy, Undoable};
-    for isolation in [
-        Isolation::Isolated,
-        Isolation::Unisolated,
-        Isolation::Unknown,
-    ] {
-        for class in [Harmless, Undoable, Lossy, Irrevocable] {
-            let stance = |mode: Asking| mode.stance(isolation, class);
-            assert_eq!(stance(Asking::Refuse), Stance::Deny);
-            assert_eq!(stance(Asking::Prompt), Stance::Ask);
-            let all = match (isolation, class) {
-                (Isolation::Isolated, Harmless | Undoable | Lossy) => Stance::Allow,
-                _ => Stance::Ask,
-            };
-            assert_eq!(stance(Asking::ApproveAll), all, "{isolation:?} {class}");
-        }
-    }
-    for mode in Asking::ALL {
-        assert_eq!(Asking::parse(mode.as_str()), Some(mode));
-    }
-    assert_eq!(Asking::parse("Prompt"), None);
-}
-
-#[test]
-fn approving_all_allows_what_can_be_undone_and_records_why() {
-    let mut bench = Bench::new(Asking::ApproveAll);
-    assert_eq!(bench.read("a"), Came::Permitted(1));
-    assert_eq!(bench.write("a"), Came::Permitted(1));
-    let made = bench.session.held_by(AgentId::FIRST).last().unwrap();
-    assert_eq!((made.origin(), made.limits().uses), (Origin::Mode, ONCE));
-    assert!(
-        bench
-            .ledger
-            .iter()
-            .any(|record| record.text.contains("by mode"))
-    );
-}
-
-#[test]
-fn approving_all_reaches_past_no_rule() {
-    let mut bench = Bench::new(Asking::ApproveAll);
-    assert_eq!(bench.read(".env"), Came::Asked, "a sensitive name");
-    let own = Object::tree(
-        bench.session.add_dir(support::path("home/u")).unwrap(),
-        support::path(".hermitcrab/ledger"),
-    );
-    let own = Action::new(Verb::FsRead, own, Digest::NONE).unwrap();
-    assert_eq!(
-        bench.call_as(AgentId::FIRST, Tool::ReadFile, vec![own]),
-        Came::Denied(DenialCode::Protected)
-    );
-    let mut unproved = Bench::with(SessionConfig {
-        isolation: Isolation::Unknown,
-        ..config(Asking::ApproveAll)
-    });
-    assert_eq!(
-        unproved.run("ls"),
-        Came::Denied(DenialCode::IsolationUnknown)
-    );
-    assert_eq!(unproved.write("a"), Came::Asked);
-}
-
-#[test]
-fn approving_all_asks_once_something_untrusted_was_read() {
-    let mut bench = Bench::new(Asking::ApproveAll);
-    bench.step(Event::Heard {
-        agent: AgentId::FIRST,
-        label: Label::new(Source::File, Readers::Anyone),
-    });
-    assert_eq!(bench.write("a"), Came::Asked);
-    assert_eq!(bench.read("a"), Came::Permitted(1));
-}
-
-#[test]
-fn approving_all_is_no_business_of_a_child_without_the_right_to_ask() {
-    let mut bench = Bench::new(Asking::ApproveAll);
-    let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
-    assert_eq!(bench.read_as(child, "a"), Came::Denied(DenialCode::NoCap));
-}
-
-#[test]
-fn the_user_changes_the_mode_in_mid_session() {
-    let mut bench = Bench::new(Asking::Prompt);
-    assert_eq!(bench.read("a"), Came::Asked);
-    bench.step(Event::SetAsking(Asking::Refuse));
-    assert_eq!(bench.read("b"), Came::Denied(DenialCode::NoCap));
-    bench.step(Event::SetAsking(Asking::ApproveAll));
-    assert_eq!(bench.read("b"), Came::Permitted(1));
-    bench.step(Event::SetAsking(Asking::Prompt));
-    assert_eq!(bench.read("b"), Came::Asked);
-}
-
-#[test]
-fn an_answer_counts_for_nothing_once_the_right_to_ask_has_ended() {
-    let yes = || Reply::Yes(Scope::Once);
-    let mut bench = Bench::new(Asking::Prompt);
-    // A call that has not begun.
-    assert_eq!(bench.write("a"), Came::Asked);
-    bench.step(Event::SetAsking(Asking::Refuse));
-    assert_eq!(bench.answer(yes()), Came::Denied(DenialCode::Revoked));
-    // Nothing of the yes is left lying there.
-    bench.step(Event::SetAsking(Asking::Prompt));
-    assert_eq!(bench.write("a"), Came::Asked);
-    // Nor is it kept for a later time, and a no is still a no.
-    bench.step(Event::SetAsking(Asking::Refuse));
-    assert_eq!(
-        remember(&mut bench, yes()),
-        Came::Denied(DenialCode::Revoked)
-    );
-    assert_eq!(bench.session.memory().list().count(), 0);
-    bench.step(Event::SetAsking(Asking::Prompt));
-    assert_eq!(bench.write("a"), Came::Asked);
-    bench.step(Event::SetAsking(Asking::Refuse));
-    assert_eq!(
-        bench.answer(Reply::No),
-        Came::Denied(DenialCode::RejectedByUser)
-    );
-    // Who gave it again before the answer wants one.
-    bench.step(Event::SetAsking(Asking::Prompt));
-    assert_eq!(bench.write("a"), Came::Asked);
-    bench.step(Event::SetAsking(Asking::Refuse));
-    bench.step(Event::SetAsking(Asking::Prompt));
-    assert_eq!(bench.answer(yes()), Came::Permitted(1));
-}
+use support::{Bench, Came, ONCE, SESSION, any_program, sha256};
 
 // Remembered answers
 
@@ -276,6 +146,39 @@ fn a_remembered_yes_lifts_no_refusal() {
     );
     bench.session.add_rule(deny.unwrap()).unwrap();
     assert_eq!(bench.write("a"), Came::Denied(DenialCode::DeniedByRule));
+}
+
+#[test]
+fn an_answer_counts_for_nothing_once_the_right_to_ask_has_ended() {
+    let yes = || Reply::Yes(Scope::Once);
+    let mut bench = Bench::new(Asking::Prompt);
+    // A call that has not begun.
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(bench.answer(yes()), Came::Denied(DenialCode::Revoked));
+    // Nothing of the yes is left lying there.
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Asked);
+    // Nor is it kept for a later time, and a no is still a no.
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(
+        remember(&mut bench, yes()),
+        Came::Denied(DenialCode::Revoked)
+    );
+    assert_eq!(bench.session.memory().list().count(), 0);
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(
+        bench.answer(Reply::No),
+        Came::Denied(DenialCode::RejectedByUser)
+    );
+    // Who gave it again before the answer wants one.
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.answer(yes()), Came::Permitted(1));
 }
 
 // Proposals

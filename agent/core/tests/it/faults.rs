@@ -7,8 +7,10 @@
 use crate::support;
 
 use hermitcrab_core::{
+    action::Action,
     approval::{Answer, Reply, Scope, Stance},
-    authority::Verb,
+    authority::{Object, Verb},
+    digest::Digest,
     fault::{self, Fault},
     grant::{AgentId, Uses},
     rules::{ConfiguredRule, Layer, Pattern, Shown, Withheld},
@@ -185,6 +187,13 @@ fn home(fault: Fault) -> Home {
             let call = bench.call.unwrap();
             let actions = vec![bench.file(Verb::FsCreate, "a")];
             bench.step(Event::EffectsSoFar { call, actions }) != Came::Asked
+        }),
+        Fault::ModesReachOut => Home::Core(|| {
+            let mut bench = Bench::new(Asking::ApproveAll);
+            let elsewhere = path("home/u/other");
+            let place = Object::tree(bench.session.add_dir(elsewhere).unwrap(), path("a"));
+            let made = Action::new(Verb::FsCreate, place, Digest::NONE).unwrap();
+            !is_permitted(&bench.call_as(AgentId::FIRST, Tool::WriteFile, vec![made]))
         }),
         Fault::YesLooksAnywhere => Home::Core(|| {
             let mut bench = Bench::new(Asking::Prompt);

@@ -14,6 +14,7 @@ mod lifecycle_machine;
 mod limits;
 mod looks;
 mod model;
+mod modes;
 mod plan;
 mod printing;
 mod questions;

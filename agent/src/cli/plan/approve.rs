@@ -22,7 +22,8 @@ use crate::{
 /// What each answer to a plan means.
 const EXPLAINED: &str = "\
 what is answered here:
-  YES  carry out all of it; what is not granted is still asked about as it comes
+  YES  carry out all of it: what it writes to places it names is granted with that;
+        what else is not granted is asked about as it comes
   s     ask before each step
   e     change the plan first
   d     show what would become of each step, and do nothing

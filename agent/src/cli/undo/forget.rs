@@ -10,7 +10,7 @@ use hermitcrab_sandbox::{
     journal::{CommitId, Kept},
 };
 
-use super::{describe, touches};
+use super::{describe, is_of};
 use crate::{
     ambient,
     cli::{
@@ -169,9 +169,8 @@ fn chosen(
         let is_meant = |commit: &&Kept| ids.iter().any(|id| commit.id == CommitId::new(*id));
         return Ok(commits.iter().filter(is_meant).cloned().collect());
     }
-    let is_listed = |commit: &&Kept| {
-        !commit.is_stuck && (everywhere || touches(commit, |place| ground.shows(place)))
-    };
+    let is_listed =
+        |commit: &&Kept| !commit.is_stuck && (everywhere || is_of(commit, ground, |_| false));
     let listed: Vec<&Kept> = commits.iter().filter(is_listed).collect();
     let older = match which.all_but {
         Some(stay) => listed.len().saturating_sub(stay),

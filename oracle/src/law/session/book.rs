@@ -8,7 +8,7 @@ use hermitcrab_core::approval::{Answer, CallId, QuestionId, Reply, Scope};
 use hermitcrab_core::audit::{Head, Record};
 use hermitcrab_core::authority::{Authority, Cap, Object, Verb};
 use hermitcrab_core::digest::Digest;
-use hermitcrab_core::grant::{AgentId, Grant, GrantId, Limits, Uses};
+use hermitcrab_core::grant::{AgentId, Grant, GrantId, Limits, Origin, Uses};
 use hermitcrab_core::limits::GRANT_LIFETIME_MAX;
 use hermitcrab_core::path::RelPath;
 use hermitcrab_core::session::{Event, Parts, Session};
@@ -318,6 +318,10 @@ impl Book {
                     },
                 );
                 ensure(
+                    grant.origin() != Origin::Mode || is_where_it_works(grant),
+                    || format!("{} is of the mode, and elsewhere", grant.id()),
+                )?;
+                ensure(
                     grant.limits().expires_at <= now.after(GRANT_LIFETIME_MAX),
                     || format!("{} does not end", grant.id()),
                 )?;
@@ -533,21 +537,38 @@ static KNOWN_PLACES: LazyLock<[Option<RelPath>; 3]> = LazyLock::new(|| {
     [first, second, PROTECTED].map(|place| RelPath::parse(place).ok())
 });
 
-/// Does `cap` change what is protected?
-fn is_protected_change(session: &Session, cap: &Cap) -> bool {
+/// Where a place lies, seen from `/`.
+fn location(cap: &Cap) -> Option<RelPath> {
     let Object::Dir { dir, below, .. } = cap.object() else {
-        return false;
+        return None;
     };
-    let [first, second, protected] = &*KNOWN_PLACES;
+    let [first, second, _] = &*KNOWN_PLACES;
     let location = match dir.index() {
         0 => first,
         1 => second,
         _ => &None,
     };
-    let place = location
-        .as_ref()
-        .and_then(|location| location.join(below).ok());
-    let inside = match (place, protected) {
+    location.as_ref()?.join(below).ok()
+}
+
+/// Is all of it, as far as it is about files, where the session works?
+fn is_where_it_works(grant: &Grant) -> bool {
+    let [workspace, ..] = &*KNOWN_PLACES;
+    let is_there = |cap: &Cap| match (cap.object(), location(cap), workspace) {
+        (Object::Dir { .. }, Some(place), Some(workspace)) => place.starts_with(workspace),
+        (Object::Dir { .. }, ..) => false,
+        _ => true,
+    };
+    grant.authority().caps().iter().all(is_there)
+}
+
+/// Does `cap` change what is protected?
+fn is_protected_change(session: &Session, cap: &Cap) -> bool {
+    let Object::Dir { .. } = cap.object() else {
+        return false;
+    };
+    let [.., protected] = &*KNOWN_PLACES;
+    let inside = match (location(cap), protected) {
         (Some(place), Some(protected)) => place.starts_with(protected),
         _ => true,
     };
