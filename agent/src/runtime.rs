@@ -334,16 +334,7 @@ impl Runtime {
     /// # Errors
     /// The words mean nothing, or the directory cannot be opened.
     pub fn grant(&mut self, holder: AgentId, words: &GrantWords) -> Result<GrantId, WordsError> {
-        let spec = words.spec(holder, &mut self.mounts, &self.machine, &self.config)?;
-        let parts = self.machine.step(Event::Grant(spec))?;
-        match (parts.granted, parts.denials.into_iter().next()) {
-            (Some(grant), _) => Ok(grant),
-            (None, Some((_, denial))) => Err(WordsError::Denied(denial)),
-            (None, None) => Err(WordsError::Denied(Denial::new(
-                DenialCode::UnknownGrant,
-                "nothing was granted",
-            ))),
-        }
+        self.grant_by(Event::Grant, holder, words)
     }
 
     /// Where the output of commands is shown while they run.

@@ -301,6 +301,7 @@ impl Entry<'_> {
                 Origin::Forwarded(_) => "forwarded",
                 Origin::Session
                 | Origin::User
+                | Origin::Loan
                 | Origin::Answer(_)
                 | Origin::Remembered
                 | Origin::Mode
@@ -350,6 +351,7 @@ impl fmt::Display for Line<'_> {
                     Origin::Upstream(upstream) => write!(f, " {upstream}")?,
                     Origin::Session
                     | Origin::User
+                    | Origin::Loan
                     | Origin::Answer(_)
                     | Origin::Remembered
                     | Origin::Mode

@@ -213,7 +213,7 @@ impl CapTable {
                 continue;
             }
             grant.life = Life::Revoked;
-            self.index.bury(grant.holder, &grant.authority, id);
+            self.index.bury(grant);
             ended.push(id);
             let mut child = grant
                 .first_child
@@ -314,7 +314,8 @@ impl CapTable {
     /// the oldest wins, so that the choice does not depend on anything else.
     ///
     /// # Errors
-    /// `no-cap` if none ever covered it; otherwise why the newest that covers it is dead.
+    /// `no-cap` if none ever covered it but a loan; otherwise why the newest that covers it
+    /// is dead.
     pub fn choose(&self, by: AgentId, cap: &Cap, now: Instant) -> Result<GrantId, DenialCode> {
         let mut uncounted: Option<GrantId> = None;
         let mut counted: Option<GrantId> = None;
@@ -330,7 +331,8 @@ impl CapTable {
             match self.usable(id, now) {
                 Ok(()) if !self.is_counted(id) => uncounted = Some(id),
                 Ok(()) => counted = Some(counted.map_or(id, |best| best.min(id))),
-                Err(code) => dead = dead.max(Some((id, code))),
+                Err(code) if self.is_told_of(id) => dead = dead.max(Some((id, code))),
+                Err(_) => {}
             }
         });
         if let Some(grant) = uncounted.or(counted) {
@@ -434,7 +436,7 @@ impl CapTable {
             let mut next = Some(id);
             while let Some(grant) = next.and_then(|id| self.grants.get(usize_of(id))) {
                 if matches!(grant.limits.uses, Uses::AtMost(limit) if grant.used >= limit) {
-                    self.index.bury(grant.holder, &grant.authority, grant.id);
+                    self.index.bury(grant);
                 }
                 next = grant.parent;
             }
@@ -452,7 +454,7 @@ impl CapTable {
             let Some(grant) = self.grants.get(usize_of(id)) else {
                 continue;
             };
-            self.index.bury(grant.holder, &grant.authority, id);
+            self.index.bury(grant);
             if grant.life != Life::Revoked {
                 expired.push(id);
             }
@@ -504,6 +506,10 @@ impl CapTable {
             Uses::AtMost(_) => true,
             Uses::Uncounted => false,
         })
+    }
+
+    fn is_told_of(&self, id: GrantId) -> bool {
+        self.get(id).is_some_and(Grant::is_told_of)
     }
 
     fn find(&self, id: GrantId) -> Result<&Grant, Denial> {

@@ -122,6 +122,8 @@ pub enum Origin {
     Session,
     /// The user gave it, on a command line, in a configuration or in a dialog.
     User,
+    /// What the user does themselves needs it for as long as that takes, and ends it.
+    Loan,
     /// The user said yes to a question, for this long.
     Answer(Scope),
     /// The user said yes earlier, and the same thing was asked again.
@@ -147,6 +149,7 @@ impl Origin {
         match self {
             Origin::Session => "session",
             Origin::User => "user",
+            Origin::Loan => "loan",
             Origin::Answer(scope) => scope.as_str(),
             Origin::Remembered => "remembered",
             Origin::Mode => "mode",
@@ -296,6 +299,11 @@ impl Grant {
     #[must_use]
     pub const fn used(&self) -> u64 {
         self.used
+    }
+
+    /// Is its end a reason for anybody? Nobody was given what was lent.
+    pub(crate) fn is_told_of(&self) -> bool {
+        self.origin != Origin::Loan
     }
 
     /// Why this grant, seen alone, cannot be used; the strongest reason.

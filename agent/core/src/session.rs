@@ -283,6 +283,10 @@ impl Session {
                 let made = self.grant(&spec, Origin::User);
                 self.granted(made)
             }
+            Event::Lend(spec) => {
+                let made = self.grant(&spec, Origin::Loan);
+                self.granted(made)
+            }
             Event::GrantFrom(upstream, spec) => {
                 let made = self.grant(&spec, Origin::Upstream(upstream));
                 self.granted(made)
@@ -337,6 +341,7 @@ impl Session {
             | Event::Forget(_)
             | Event::SetAsking(_)
             | Event::Grant(_)
+            | Event::Lend(_)
             | Event::GrantFrom(..)
             | Event::UpstreamLost(_)
             | Event::Adopt { .. }

@@ -1,6 +1,6 @@
 //! `undo`: taking back what commands did, or giving up that it can be.
 //!
-//! The person's own command is the authority: for this one run it grants what
+//! The person's own command is the authority: for this one run it is lent what
 //! bringing the former state back needs, in the directories it happens in.
 
 mod earlier;
@@ -350,7 +350,7 @@ fn granted_for(
         for verb in ["fs.create", "fs.modify", "fs.delete"] {
             let words = GrantWords::new(verb, &String::from_utf8_lossy(root));
             let grant = runtime
-                .grant(agent, &words)
+                .lend(agent, &words)
                 .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
             granted.push(grant);
         }

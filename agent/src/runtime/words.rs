@@ -8,9 +8,9 @@ use std::{
 use hermitcrab_core::{
     authority::{Authority, Cap, Extent, Host, HostPattern, Name, Object, Port, Program, Verb},
     grant::{AgentId, GrantId, Lifetime, Uses},
-    outcome::Denial,
+    outcome::{Denial, DenialCode},
     path::RelPath,
-    session::GrantSpec,
+    session::{Event, GrantSpec},
     time::Millis,
 };
 
@@ -98,6 +98,35 @@ impl Runtime {
         .into_iter()
         .map(|(verb, on)| self.grant(holder, &GrantWords::new(verb, on)))
         .collect()
+    }
+}
+
+impl Runtime {
+    /// What the user does themselves needs this until it is over; whoever does it revokes it
+    /// then, and nobody is told of that as the end of something they were given.
+    ///
+    /// # Errors
+    /// As for [`Runtime::grant`].
+    pub fn lend(&mut self, holder: AgentId, words: &GrantWords) -> Result<GrantId, WordsError> {
+        self.grant_by(Event::Lend, holder, words)
+    }
+
+    pub(super) fn grant_by(
+        &mut self,
+        event: impl FnOnce(GrantSpec) -> Event,
+        holder: AgentId,
+        words: &GrantWords,
+    ) -> Result<GrantId, WordsError> {
+        let spec = words.spec(holder, &mut self.mounts, &self.machine, &self.config)?;
+        let parts = self.machine.step(event(spec))?;
+        match (parts.granted, parts.denials.into_iter().next()) {
+            (Some(grant), _) => Ok(grant),
+            (None, Some((_, denial))) => Err(WordsError::Denied(denial)),
+            (None, None) => Err(WordsError::Denied(Denial::new(
+                DenialCode::UnknownGrant,
+                "nothing was granted",
+            ))),
+        }
     }
 }
 

@@ -387,3 +387,24 @@ fn undo_takes_back_what_was_done_here_and_not_what_another_did_meanwhile() {
     assert!(!is_there("theirs.txt"));
     pty.prompt();
 }
+
+#[test]
+fn a_question_after_an_undo_gives_no_reason_that_the_undo_made() {
+    let (_home, mut pty) = start();
+    let ask = |pty: &mut Pty| {
+        clear(pty);
+        pty.keys("!echo one > a.txt\r");
+        pty.sees("[deny]:")
+    };
+    let before = ask(&mut pty);
+    pty.keys("once\r");
+    pty.sees("kept as commit 1");
+    clear(&mut pty);
+    pty.keys("undo\r");
+    pty.sees("took back commit 1");
+    let after = ask(&mut pty);
+    assert!(!before.contains("revoked"), "{before}");
+    assert!(!after.contains("revoked"), "{after}");
+    pty.keys("deny\r");
+    pty.prompt();
+}

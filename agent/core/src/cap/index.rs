@@ -8,7 +8,8 @@
 //!
 //! Dead grants are moved to a second list that keeps only the newest for each
 //! number, so that a session with a long past decides as fast as a young one
-//! and can still say why the last grant no longer counts.
+//! and can still say why the last grant no longer counts. Of what an operation
+//! was lent nobody is told, so it leaves the reason that stands there alone.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use crate::authority::{
     Authority, Cap, Extension, Extent, Host, HostPattern, Name, Object, Port, Program, Verb,
 };
 use crate::fault::{self, Fault};
-use crate::grant::{AgentId, GrantId};
+use crate::grant::{AgentId, Grant, GrantId};
 use crate::path::RelPath;
 
 /// Grants by what they are on.
@@ -64,7 +65,7 @@ impl Index {
     }
 
     /// Takes a grant out of the living; harmless if it is not among them.
-    pub(super) fn bury(&mut self, holder: AgentId, authority: &Authority, id: GrantId) {
+    pub(super) fn bury(&mut self, grant: &Grant) {
         // A planted fault lets the dead be used, so they must still be found.
         let walks = [
             Fault::ForgetRevocation,
@@ -74,9 +75,10 @@ impl Index {
         if walks.into_iter().any(fault::is) {
             return;
         }
-        for cap in authority.caps() {
-            let key = Key::of(holder, cap);
-            if self.live.remove(&(key, id)) {
+        let id = grant.id;
+        for cap in grant.authority.caps() {
+            let key = Key::of(grant.holder, cap);
+            if self.live.remove(&(key, id)) && grant.is_told_of() {
                 let newest = self.graves.entry(key).or_insert(id);
                 *newest = id.max(*newest);
             }

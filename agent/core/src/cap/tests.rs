@@ -235,3 +235,34 @@ fn a_host_is_found_by_its_name_and_by_every_domain_it_lies_in() {
         assert_eq!(held.covers(&asked), found, "{held} {asked}");
     }
 }
+
+#[test]
+fn the_end_of_a_loan_is_no_reason_and_hides_none() {
+    let cap = secret("a");
+    let limits = Limits::starting(NOW, Uses::Uncounted, Lifetime::Session);
+    let lend = |table: &mut CapTable| {
+        let of = Authority::of(cap.clone());
+        table.grant_from(Origin::Loan, AgentId::FIRST, of, limits)
+    };
+    let after = Instant::from_millis(u64::MAX);
+    for expected in [DenialCode::NoCap, DenialCode::Revoked, DenialCode::Expired] {
+        let mut table = CapTable::new();
+        if expected != DenialCode::NoCap {
+            let given = give(&mut table, &cap, Uses::Uncounted);
+            if expected == DenialCode::Revoked {
+                table.revoke(&Revoker { grant: given });
+            }
+        }
+        let loan = lend(&mut table).unwrap();
+        let found = table.choose(AgentId::FIRST, &cap, NOW);
+        assert!(found.is_ok(), "it can be used: {found:?}");
+        table.revoke(&loan);
+        // Nor is it one whose deadline passed, before or after that was noticed.
+        lend(&mut table).unwrap();
+        for _ in 0..2 {
+            let found = table.choose(AgentId::FIRST, &cap, after);
+            assert_eq!(found, Err(expected));
+            table.expire(after);
+        }
+    }
+}

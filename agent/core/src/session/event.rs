@@ -71,6 +71,9 @@ pub enum Event {
     SetAsking(Asking),
     /// The user grants something.
     Grant(GrantSpec),
+    /// Something the user does themselves needs this until it is over, and revokes it then.
+    /// Nobody was given it, so its end is no reason that anybody is told.
+    Lend(GrantSpec),
     /// Another program grants something for as long as it lasts, or longer.
     GrantFrom(UpstreamId, GrantSpec),
     /// That program is gone: nobody is left who could end its grants early.

@@ -20,6 +20,7 @@ const fn vouches(origin: Origin) -> bool {
     match origin {
         Origin::Session
         | Origin::User
+        | Origin::Loan
         | Origin::Answer(_)
         | Origin::Remembered
         | Origin::Upstream(_)
