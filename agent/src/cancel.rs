@@ -36,3 +36,15 @@ impl Cancel {
         self.0.store(true, Ordering::SeqCst);
     }
 }
+
+/// Two switches, of which either is enough: of whoever waits, and of what they wait by.
+#[derive(Clone, Copy, Debug)]
+pub struct Either<'c>(pub &'c Cancel, pub Option<&'c Cancel>);
+
+impl Either<'_> {
+    /// Whether one of them was thrown.
+    #[must_use]
+    pub fn is_thrown(self) -> bool {
+        self.0.is_thrown() || self.1.is_some_and(Cancel::is_thrown)
+    }
+}

@@ -23,6 +23,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::cancel::Cancel;
+
 pub use self::{
     failure::ModelError,
     http::tls::config as trusted,
@@ -101,6 +103,8 @@ pub struct ModelRequest<'r> {
     pub schema: Option<&'r Schema>,
     /// How much of an answer is waited for.
     pub limits: ReplyLimits,
+    /// Thrown when the answer may not be used any more: then it is waited for no longer.
+    pub over: Option<&'r Cancel>,
 }
 
 impl<'r> ModelRequest<'r> {
@@ -113,6 +117,7 @@ impl<'r> ModelRequest<'r> {
             offers: &[],
             schema: None,
             limits: ReplyLimits::default(),
+            over: None,
         }
     }
 
@@ -134,6 +139,13 @@ impl<'r> ModelRequest<'r> {
     #[must_use]
     pub fn within(mut self, limits: ReplyLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The same, given up when this is thrown.
+    #[must_use]
+    pub fn until(mut self, over: &'r Cancel) -> Self {
+        self.over = Some(over);
         self
     }
 

@@ -78,7 +78,9 @@ impl super::Chat {
         let sent = request.text();
         // The person allowed the judge, not the agent, to see this.
         let first = runtime.first_agent();
-        let reply = runtime.converse(first, judge, sent.as_bytes(), || port.aside(request))?;
+        let reply = runtime.converse(first, judge, sent.as_bytes(), |over| {
+            port.aside(request.until(over))
+        })?;
         let Ok(reply) = reply else {
             // A judge that is not there proposes nothing.
             return Ok(None);

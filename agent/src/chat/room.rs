@@ -19,6 +19,7 @@ use hermitcrab_core::label::Source;
 use self::account::Note;
 use super::{Chat, ChatError, watch::Ports};
 use crate::{
+    cancel::Cancel,
     model::{Message, ModelError, ModelReply, ModelRequest, Offer, ReplyLimits},
     runtime::Runtime,
 };
@@ -111,7 +112,8 @@ impl Chat {
             let messages = self.sent();
             let request = ModelRequest::new(&self.model, &messages).offering(offers);
             let sent = request.text();
-            let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), || {
+            let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), |over| {
+                let request = request.until(over);
                 if port.watch.wants_words() {
                     let Ports { model, watch } = port;
                     model.stream(request, &mut |words| watch.heard(self.agent, words))
@@ -262,7 +264,7 @@ impl Chat {
             ..ReplyLimits::default()
         });
         let sent = request.text();
-        let asked = || port.model.aside(request);
+        let asked = |over: &Cancel| port.model.aside(request.until(over));
         let Ok(reply) = runtime.converse(self.agent, &self.model, sent.as_bytes(), asked) else {
             return Ok(list());
         };

@@ -63,7 +63,9 @@ impl Picker for ModelPicker<'_> {
         let by = runtime.first_agent();
         let port = &mut *self.port;
         let reply = runtime
-            .converse(by, self.model, sent.as_bytes(), || port.complete(request))
+            .converse(by, self.model, sent.as_bytes(), |over| {
+                port.complete(request.until(over))
+            })
             .map_err(|denial| {
                 Trouble::new(Failure::Refused, format!("{denial} ({})", denial.code()))
             })?

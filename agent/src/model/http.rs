@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::{
     Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Structured, wire,
 };
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Either};
 
 /// How long the connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -144,6 +144,7 @@ impl HttpModel {
             body: body.to_string(),
         };
         let deadline = exchange::Deadline::after(limits.time_max);
+        let off = Either(&self.cancel, request.over);
         let mut tries_left = self.config.retries;
         let mut wait = RETRY_WAIT;
         let reply = loop {
@@ -152,14 +153,14 @@ impl HttpModel {
                 has_spoken = true;
                 heard(words);
             };
-            match exchange::run(&post, limits, deadline, &self.cancel, &mut hear) {
+            match exchange::run(&post, limits, deadline, off, &mut hear) {
                 Err(failed) if tries_left > 0 && !has_spoken && may_pass(&failed.error) => {
                     let asked = failed.again_after.unwrap_or_default();
                     if asked > PATIENCE_MAX || asked > deadline.left()? {
                         return Err(self.without_key(failed.error));
                     }
                     tries_left -= 1;
-                    deadline.sleep(wait.max(asked), &self.cancel)?;
+                    deadline.sleep(wait.max(asked), off)?;
                     wait = wait.saturating_mul(2);
                 }
                 done => {

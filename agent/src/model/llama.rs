@@ -33,7 +33,7 @@ use self::{
 use super::{
     Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, repeats::Repeats,
 };
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Either};
 
 /// The word by which the program knows that it is a model's process.
 pub const WORD: &str = "model-process";
@@ -104,12 +104,13 @@ pub struct LlamaModel {
 
 /// When waiting ends.
 #[derive(Clone, Copy)]
-struct Until {
+struct Until<'o> {
     began: Instant,
     all: Duration,
+    over: Option<&'o Cancel>,
 }
 
-impl Until {
+impl Until<'_> {
     fn is_over(self) -> bool {
         self.began.elapsed() >= self.all
     }
@@ -148,6 +149,7 @@ impl LlamaModel {
         self.load_until(Until {
             began: Instant::now(),
             all: self.config.limits.time_max,
+            over: None,
         })
     }
 
@@ -169,7 +171,7 @@ impl LlamaModel {
         self.running.as_ref()?.0.memory_bytes()
     }
 
-    fn load_until(&mut self, until: Until) -> Result<Loaded, ModelError> {
+    fn load_until(&mut self, until: Until<'_>) -> Result<Loaded, ModelError> {
         if let Some((_, loaded)) = &self.running {
             return Ok(loaded.clone());
         }
@@ -187,7 +189,7 @@ impl LlamaModel {
             memory_bytes_max: self.config.memory_bytes_max.or(free).unwrap_or(u64::MAX),
         }));
         loop {
-            if self.cancel.is_thrown() {
+            if Either(&self.cancel, until.over).is_thrown() {
                 return Err(ModelError::Cancelled);
             }
             if until.is_over() {
@@ -216,6 +218,7 @@ impl LlamaModel {
         let until = Until {
             began: Instant::now(),
             all: limits.time_max,
+            over: request.over,
         };
         self.load_until(until)?;
         // It comes back when it can be used again.
@@ -261,13 +264,13 @@ impl LlamaModel {
         &self,
         process: &mut Process,
         limits: ReplyLimits,
-        until: Until,
+        until: Until<'_>,
         text: &mut String,
         heard: &mut dyn FnMut(&str),
     ) -> Result<Done, ModelError> {
         let mut repeats = Repeats::default();
         loop {
-            if self.cancel.is_thrown() {
+            if Either(&self.cancel, until.over).is_thrown() {
                 return Err(ModelError::Cancelled);
             }
             if until.is_over() {

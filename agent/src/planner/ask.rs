@@ -140,7 +140,9 @@ impl Planner<'_> {
         let sent = request.text();
         let port = &mut *self.port;
         runtime
-            .converse(by, self.model, sent.as_bytes(), || port.complete(request))
+            .converse(by, self.model, sent.as_bytes(), |over| {
+                port.complete(request.until(over))
+            })
             .map_err(NoPlan::Refused)?
             .map_err(NoPlan::Model)
             .and_then(|reply| match reply.finish {

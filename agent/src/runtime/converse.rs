@@ -2,13 +2,7 @@
 //! for the model, to remember what reached an agent, and to put a question of
 //! the model's own to the user.
 
-use std::{
-    os::fd::AsFd,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::os::fd::AsFd;
 
 use hermitcrab_core::{
     action::Action,
@@ -28,7 +22,7 @@ use super::{
     turn::{Stop, Turn},
     words::{held_in_words, in_bytes},
 };
-use crate::digest::sha256;
+use crate::{cancel::Cancel, digest::sha256};
 
 /// A question for the user that wants words, not a yes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +87,8 @@ impl Runtime {
     }
 
     /// Lets `send` carry the conversation to a model, if the agent may.
-    /// `about` is what is recorded and, if need be, shown.
+    /// What it is handed is thrown when what the agent goes on ends meanwhile: what comes
+    /// then counts for nothing, so `send` need not wait for it.
     ///
     /// # Errors
     /// The refusal.
@@ -102,7 +97,7 @@ impl Runtime {
         by: AgentId,
         model: &str,
         sent: &[u8],
-        send: impl FnOnce() -> R,
+        send: impl FnOnce(&Cancel) -> R,
     ) -> Result<R, Denial> {
         let name = Name::parse(model)
             .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
@@ -117,7 +112,7 @@ impl Runtime {
             (Verb::ModelSend, object, sha256(sent)),
             shown,
             &mut Vec::new(),
-            |_, _| send(),
+            |_, over| send(over),
         )
     }
 
@@ -248,7 +243,7 @@ impl Runtime {
         (verb, object, digest): (Verb, Object, Digest),
         shown: String,
         questions: &mut Vec<Asked>,
-        act: impl FnOnce(&mut Self, &Over) -> R,
+        act: impl FnOnce(&mut Self, &Cancel) -> R,
     ) -> Result<R, Denial> {
         let action = Action::new(verb, object, digest)
             .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
@@ -270,10 +265,11 @@ impl Runtime {
                 },
             )
             .map_err(refusal)?;
-        let over = Over::default();
+        // Thrown when what it goes on was ended.
+        let over = Cancel::default();
         let kill = over.clone();
         // Whoever was stopped by now finds it said.
-        let _stopped = self.machine.runs(call, Box::new(move || kill.say()));
+        let _stopped = self.machine.runs(call, Box::new(move || kill.throw()));
         self.look_after_what_runs();
         let done = act(self, &over);
         // What came of it counts for nothing if what it went on was ended meanwhile.
@@ -304,20 +300,6 @@ impl Runtime {
             user: &mut *self.user,
             questions,
         }
-    }
-}
-
-/// Whether what something goes on was ended while it is done.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Over(Arc<AtomicBool>);
-
-impl Over {
-    fn say(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    pub(super) fn is_said(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
     }
 }
 

@@ -277,8 +277,8 @@ impl Runtime {
             shown,
             questions,
             |runtime, over| {
-                let is_wanted = || !over.is_said() && runtime.is_waited_for();
-                let may_ask = || !over.is_said();
+                let is_wanted = || !over.is_thrown() && runtime.is_waited_for();
+                let may_ask = || !over.is_thrown();
                 let answer = exchange::ask(server, None, request, is_wanted, may_ask);
                 exchange::told(server, answer)
             },

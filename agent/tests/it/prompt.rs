@@ -135,6 +135,27 @@ fn what_was_done_in_another_project_is_not_what_undo_takes_back_here() {
 }
 
 #[test]
+fn a_session_that_is_ended_from_elsewhere_waits_for_no_answer_of_its_model() {
+    let (asked, is_asked) = std::sync::mpsc::channel();
+    // As long as this is there the model says nothing.
+    let (holds, held) = std::sync::mpsc::channel::<()>();
+    let base = backend(move |_, _, _| {
+        asked.send(()).unwrap();
+        let _gone = held.recv();
+    });
+    let home = settled(&format!(
+        "[models.planner]\nbackend = \"http\"\nmodel = \"m\"\nbase_url = \"{base}\"\n"
+    ));
+    let mut pty = start(&home);
+    pty.keys("hello\r");
+    is_asked.recv().unwrap();
+    home.ok(&["session", "end"]);
+    pty.sees("the session was ended from elsewhere");
+    assert!(pty.ended().success());
+    drop(holds);
+}
+
+#[test]
 fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
     let home = settled("");
     let mut pty = start(&home);

@@ -7,13 +7,13 @@ use std::{
 };
 
 use crate::{
-    cancel::Cancel,
+    cancel::Either,
     model::{
         ModelError, ModelReply, ReplyLimits, full::full, repeats::Repeats, stream::Pieces, wire,
     },
 };
 
-/// How often the switch is looked at.
+/// How often the switches are looked at.
 const TICK: Duration = Duration::from_millis(40);
 /// How many times as long as an answer the events may be that it comes in: backends wrap
 /// a word, or a letter, in some three hundred bytes.
@@ -58,12 +58,12 @@ impl Deadline {
         Ok(left)
     }
 
-    /// Waits, unless there is less time left or the switch is thrown.
-    pub fn sleep(self, time: Duration, cancel: &Cancel) -> Result<(), ModelError> {
+    /// Waits, unless there is less time left or a switch is thrown.
+    pub fn sleep(self, time: Duration, off: Either<'_>) -> Result<(), ModelError> {
         let until = Instant::now().checked_add(time);
         while until.is_some_and(|until| Instant::now() < until) {
             self.left()?;
-            if cancel.is_thrown() {
+            if off.is_thrown() {
                 return Err(ModelError::Cancelled);
             }
             std::thread::sleep(TICK);
@@ -113,7 +113,7 @@ pub fn run(
     post: &Post,
     limits: ReplyLimits,
     deadline: Deadline,
-    cancel: &Cancel,
+    off: Either<'_>,
     heard: &mut dyn FnMut(&str),
 ) -> Result<ModelReply, Failed> {
     let left = deadline.left()?;
@@ -127,14 +127,14 @@ pub fn run(
             let _ = say.send(Said::End(end));
         })
         .map_err(|error| ModelError::Unreachable(error.to_string()))?;
-    listen(&said, limits, deadline, cancel, heard)
+    listen(&said, limits, deadline, off, heard)
 }
 
 fn listen(
     said: &Receiver<Said>,
     limits: ReplyLimits,
     deadline: Deadline,
-    cancel: &Cancel,
+    off: Either<'_>,
     heard: &mut dyn FnMut(&str),
 ) -> Result<ModelReply, Failed> {
     let mut head = Head::default();
@@ -143,7 +143,7 @@ fn listen(
     let mut pieces = Pieces::default();
     let (mut words, mut arguments) = (Repeats::default(), Repeats::default());
     loop {
-        if cancel.is_thrown() {
+        if off.is_thrown() {
             return Err(ModelError::Cancelled.into());
         }
         let next = match said.recv_timeout(deadline.left()?.min(TICK)) {

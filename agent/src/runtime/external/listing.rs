@@ -186,7 +186,9 @@ impl Runtime {
                 let tool = hermitcrab_core::tool::Tool::External;
                 let heard =
                     self.guarded(by, tool, action, shown, &mut questions, |runtime, over| {
-                        exchange::list(server, None, || !over.is_said() && runtime.is_waited_for())
+                        exchange::list(server, None, || {
+                            !over.is_thrown() && runtime.is_waited_for()
+                        })
                     });
                 heard.map(|said| said.map_err(|trouble| trouble.to_string()))
             }
