@@ -125,7 +125,7 @@ fn list(base: &Where) -> Result<u8, Trouble> {
 fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
-    let job = named(&all, word).map_err(|why| (why, exit::USAGE))?;
+    let job = named(&shelf, &all, word).map_err(|why| (why, exit::USAGE))?;
     let script = text_of(shelf.script(job));
     println!("{}", in_full(job, script.as_deref()));
     caps::grant(&Shelf::place(base, job, script.as_deref()), grants)
@@ -137,7 +137,7 @@ fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
     // All of them are known before the first is gone.
     let chosen: Vec<&Job> = words
         .iter()
-        .map(|word| named(&all, word).map_err(|why| (why, exit::USAGE)))
+        .map(|word| named(&shelf, &all, word).map_err(|why| (why, exit::USAGE)))
         .collect::<Result<_, _>>()?;
     for job in chosen {
         let script = text_of(shelf.script(job));
@@ -149,9 +149,9 @@ fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
 }
 
 /// The job of this number, or the only one whose number begins so.
-fn named<'j>(all: &'j [Job], word: &str) -> Result<&'j Job, String> {
+fn named<'j>(shelf: &Shelf, all: &'j [Job], word: &str) -> Result<&'j Job, String> {
     if let Some(job) = all.iter().find(|job| jobs::text(job, "id") == word) {
-        return Ok(job);
+        return shelf.told_apart(all, job).map(|()| job);
     }
     let those: Vec<&Job> = all
         .iter()
@@ -228,9 +228,21 @@ fn tick(base: &Where, choice: &choice::Choice) -> Result<u8, Trouble> {
     }
     let mut worst = exit::OK;
     let mut runner = Runner::new(base, choice);
-    for job in shelf.read()? {
-        if let Some(next) = turns::recovered(&job, &ambient::now_here()) {
-            shelf.change(jobs::text(&job, "id"), |mut job| {
+    let all = shelf.read()?;
+    for job in &all {
+        if is_due(job)
+            && let Err(why) = shelf.told_apart(&all, job)
+        {
+            // Its next time would be noted in the other one, and it be run again and again.
+            say(&format!(
+                "job {} does not run: {why}",
+                on_one_line(jobs::text(job, "id"))
+            ));
+            worst = worst.max(exit::TOOL_FAILED);
+            continue;
+        }
+        if let Some(next) = turns::recovered(job, &ambient::now_here()) {
+            shelf.change(jobs::text(job, "id"), |mut job| {
                 job.insert("next_run_at".to_owned(), next.into());
                 Some(job)
             })?;
@@ -241,8 +253,8 @@ fn tick(base: &Where, choice: &choice::Choice) -> Result<u8, Trouble> {
             say("the other jobs wait for the next time");
             break;
         }
-        if is_due(&job) {
-            let code = one(&shelf, &mut runner, &job)?;
+        if is_due(job) {
+            let code = one(&shelf, &mut runner, job)?;
             worst = worst.max(code);
         }
     }

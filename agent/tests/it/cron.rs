@@ -137,6 +137,37 @@ fn a_job_written_by_hand_has_a_next_time_and_is_named_by_the_beginning_of_its_nu
 }
 
 #[test]
+fn of_two_jobs_with_one_number_none_is_taken_for_the_other() {
+    let (home, id) = with_job("every 1h");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let mut other = jobs["jobs"][0].clone();
+    other["name"] = "another".into();
+    jobs["jobs"].as_array_mut().unwrap().push(other);
+    let text = jobs.to_string();
+    std::fs::write(&file, &text).unwrap();
+    let why = format!("2 jobs have the number `{id}`");
+    for words in [&["remove", &id][..], &["grant", &id, "fs.create=."]] {
+        let ran = home.run(&[&["cron"], words].concat());
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(
+            ran.err.contains(&why) && ran.err.contains("jobs.json"),
+            "{ran:?}"
+        );
+    }
+    assert!(
+        home.run(&["cron", "remove", &id[..4]])
+            .err
+            .contains("any of 2 jobs")
+    );
+    // What one was to do next would be noted in the other.
+    let ran = home.run(&["cron", "tick"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.err.matches(&why).count(), 2, "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
 fn without_a_grant_no_job_is_made() {
     let home = Home::new();
     std::fs::create_dir_all(home.path().join(".hermes/cron")).unwrap();

@@ -25,7 +25,7 @@ use crate::{
     exit,
     jobs::{Script, content},
     runtime::Job,
-    screen::on_one_line,
+    screen::{on_one_line, visible},
     text::pyjson,
     tools::cronjob::{jobs, schedule},
 };
@@ -64,6 +64,21 @@ impl Shelf {
             Ok(bytes) => jobs::understood(&bytes).map_err(|why| (why, exit::ENVIRONMENT)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(self.trouble(&error)),
+        }
+    }
+
+    /// Whether the job's number is its own. Whoever writes the list by hand may have used one
+    /// twice, and then a number says nothing.
+    pub(super) fn told_apart(&self, all: &[Job], job: &Job) -> Result<(), String> {
+        let id = jobs::text(job, "id");
+        match all.iter().filter(|job| jobs::text(job, "id") == id).count() {
+            0 | 1 => Ok(()),
+            several => Err(format!(
+                "{several} jobs have the number `{}`, which tells none of them apart; give each \
+                 one of its own in `{}`",
+                visible(id),
+                self.cron.join(LIST).display()
+            )),
         }
     }
 
