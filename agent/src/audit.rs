@@ -44,7 +44,7 @@ pub use self::{
     ledger::{Ledger, Opened, hold},
     read::{Tail, Unfinished, Verified},
     show::each,
-    wire::line,
+    wire::{line, line_of},
 };
 use crate::state_dir::{
     anchor::{AnchorError, Start},

@@ -30,6 +30,18 @@ pub fn line(record: &Record) -> String {
     String::from_utf8(line).unwrap_or_default()
 }
 
+/// The same for whoever reads several ledgers: one of another than the first says which.
+pub fn line_of(ledger: &str, record: &Record) -> String {
+    let line = line(record);
+    match line.strip_suffix('}') {
+        Some(open) if !ledger.is_empty() => {
+            let ledger = serde_json::Value::from(ledger);
+            format!("{open},\"ledger\":{ledger}}}")
+        }
+        Some(_) | None => line,
+    }
+}
+
 /// Puts the line of a record, without its end, behind what is there.
 pub(super) fn put_line(record: &Record, lines: &mut Vec<u8>) {
     let (mut prev, mut digest) = ([0; DIGITS], [0; DIGITS]);

@@ -39,7 +39,7 @@ pub struct Audit {
     /// Only this session's records: as `hermitcrab session` and its first record name it, or the beginning of that; or all of an editor's session or a job, by its id
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// One JSON object a line, for programs; the file itself may end with room, which is no JSON
+    /// One JSON object a line, for programs, as it is in the file, whose end may be room, which is no JSON; a record of another ledger than the first says which in `ledger`
     #[arg(long)]
     json: bool,
     /// Where the ledger is kept
@@ -218,7 +218,7 @@ impl Page {
         let (printed, next) = self.seen.entry(ledger.to_owned()).or_default();
         *next = record.seq.saturating_add(1);
         let written = if self.is_json {
-            writeln!(out, "{}", audit::line(record))
+            writeln!(out, "{}", audit::line_of(ledger, record))
         } else {
             let heading = match ledger {
                 ledger if ledger == self.last => Ok(()),

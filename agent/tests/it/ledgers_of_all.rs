@@ -68,6 +68,35 @@ fn the_ledgers_of_editors_and_jobs_are_shown_and_found() {
 }
 
 #[test]
+fn for_programs_each_record_says_which_ledger_it_is_of() {
+    let (home, session, job) = all_kinds();
+    let told = home.ok(&["audit", "--json"]);
+    for (name, path) in [
+        (None, home.state("ledger.jsonl")),
+        (
+            Some(format!("acp/{session}")),
+            ledger(&home, "acp", &session),
+        ),
+        (Some(format!("jobs/{job}")), ledger(&home, "jobs", &job)),
+    ] {
+        let mut records = Vec::new();
+        for line in told.lines() {
+            let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+            let its = record.as_object_mut().unwrap().remove("ledger");
+            if its == name.clone().map(serde_json::Value::from) {
+                records.push(record);
+            }
+        }
+        let file = fs::read_to_string(path).unwrap();
+        let file: Vec<serde_json::Value> = file
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(!file.is_empty() && records == file, "{name:?}: {told}");
+    }
+}
+
+#[test]
 fn a_ledger_of_an_editor_or_a_job_that_was_changed_or_removed_is_told() {
     let (home, session, job) = all_kinds();
     let told = home.ok(&["audit", "verify"]);
