@@ -60,10 +60,10 @@ enum What {
     #[command(name = "prompt")]
     Repl(repl::Prompt),
     /// Run a command on a copy of the workspace; keep what it changed only if that is granted or you say so
-    #[command(after_help = examples::EXEC)]
+    #[command(after_help = examples::fitted(examples::EXEC))]
     Exec(exec::Exec),
     /// Make one tool call, as a model would, and print what the model would see
-    #[command(after_help = examples::CALL)]
+    #[command(after_help = examples::fitted(examples::CALL))]
     Call {
         #[command(flatten)]
         setting: Setting,
@@ -73,7 +73,7 @@ enum What {
         arguments: String,
     },
     /// Talk with a model that works in the workspace by tool calls
-    #[command(after_help = examples::CHAT)]
+    #[command(after_help = examples::fitted(examples::CHAT))]
     Chat {
         #[command(flatten)]
         setting: Setting,
@@ -85,7 +85,7 @@ enum What {
         words: Option<String>,
     },
     /// Check a plan and show its steps, their risk, and what each needs
-    #[command(after_help = examples::PLAN)]
+    #[command(after_help = examples::fitted(examples::PLAN))]
     Plan {
         #[command(flatten)]
         setting: Setting,
@@ -96,7 +96,7 @@ enum What {
         json: bool,
     },
     /// Carry out a plan, step by step through the same gate as everything else
-    #[command(after_help = examples::RUN)]
+    #[command(after_help = examples::fitted(examples::RUN))]
     Run {
         #[command(flatten)]
         setting: Setting,
@@ -115,45 +115,45 @@ enum What {
         options: acp::Options,
     },
     /// Take back what the last command did to the workspace
-    #[command(after_help = examples::UNDO)]
+    #[command(after_help = examples::fitted(examples::UNDO))]
     Undo(undo::Arguments),
     /// Try out what isolates commands on this machine, say when you are asked, and look after ledger and store
     Doctor(doctor::Doctor),
     /// Show, keep, confirm, share and revoke the grants that outlive a session
-    #[command(after_help = examples::CAPS)]
+    #[command(after_help = examples::fitted(examples::CAPS))]
     Caps(caps::Caps),
     /// Show what a running session holds; end a grant, an agent or all of it; change its mode; answer a proposal
-    #[command(after_help = examples::SESSION)]
+    #[command(after_help = examples::fitted(examples::SESSION))]
     Session(session::Session),
     /// Show what was said to models at a terminal and in editors; forget some of it
-    #[command(after_help = examples::CONVERSATIONS)]
+    #[command(after_help = examples::fitted(examples::CONVERSATIONS))]
     Conversations(conversations::Conversations),
     /// Show the jobs that are to be done later, grant one something, run those that are due
-    #[command(after_help = examples::CRON)]
+    #[command(after_help = examples::fitted(examples::CRON))]
     Cron(cron::Cron),
     /// Show and forget the answers that are given again to the same question
     Remembered(caps::Remembered),
     /// Say what would become of an effect, and by which rule of which file and line
-    #[command(after_help = examples::EXPLAIN)]
+    #[command(after_help = examples::fitted(examples::EXPLAIN))]
     Explain(explain::Explain),
     /// Show the servers of tools outside; ask one which tools it has
     Servers(servers::Servers),
     /// Show the ledger, follow it, or check it
-    #[command(after_help = examples::AUDIT)]
+    #[command(after_help = examples::fitted(examples::AUDIT))]
     Audit(audit::Audit),
     /// Show the configuration, and change it
-    #[command(after_help = examples::CONFIG)]
+    #[command(after_help = examples::fitted(examples::CONFIG))]
     Config(config::ConfigArgs),
     /// Show the models you have, and try them out
     Model(model::ModelArgs),
     /// Write the completions for a shell
-    #[command(after_help = examples::COMPLETIONS)]
+    #[command(after_help = examples::fitted(examples::COMPLETIONS))]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
     /// Write the manual page of the program, or of one of its commands
-    #[command(after_help = examples::MAN)]
+    #[command(after_help = examples::fitted(examples::MAN))]
     Man {
         /// Which command, and which one of it
         command: Vec<String>,

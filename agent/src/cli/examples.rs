@@ -1,4 +1,12 @@
 //! Examples at the end of a command's help: what it is typed like.
+//!
+//! They are copied from a terminal to a shell. Where a row of the help ends, a new line begins
+//! for whoever copies it, and what stood behind a `#` would be a command. So they are broken here,
+//! as a shell reads them, before whoever lays the help out does it.
+
+use std::{io, os::fd::AsFd};
+
+use crate::ambient;
 
 pub const EXEC: &str = "\
 Examples:
@@ -137,6 +145,71 @@ Examples:
   hermitcrab man | man -l -
   hermitcrab man caps grant | man -l -";
 
+/// How a line begins that goes on with a command.
+const GOES_ON: &str = "      ";
+
+/// The same for where the help is read, if that is a terminal or its width is said.
+pub fn fitted(text: &str) -> String {
+    let screen = ambient::screen();
+    let wide = |output: &dyn AsFd| screen.columns_of(&output.as_fd());
+    let columns = wide(&io::stdout())
+        .or_else(|| wide(&io::stderr()))
+        .or_else(|| wide(&io::stdin()))
+        .or(screen.columns);
+    columns.map_or_else(|| text.to_owned(), |columns| fit(text, columns))
+}
+
+/// Comments go on behind a `#` of their own, and commands behind a `\\` at the end of the row.
+fn fit(text: &str, columns: usize) -> String {
+    let whole = text.replace(&format!(" \\\n{GOES_ON}"), " ");
+    let lines = whole.lines().map(|line| match line.trim_start() {
+        comment if comment.starts_with("# ") => broken(line, columns, "  # ", ""),
+        command if command.starts_with("hermitcrab ") => broken(line, columns, GOES_ON, " \\"),
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// One line in rows, as far as its words let it. Those after the first begin so, those before
+/// the last end so.
+fn broken(line: &str, columns: usize, begin: &str, end: &str) -> String {
+    let length = |text: &str| text.chars().count();
+    let indent = line.len().saturating_sub(line.trim_start().len());
+    let mut rows = vec![line.get(..indent).unwrap_or_default().to_owned()];
+    let all = words(line.trim_start());
+    for (place, word) in all.iter().enumerate() {
+        let is_last = place + 1 == all.len();
+        let Some(row) = rows.last_mut() else { continue };
+        let taken = length(row) + 1 + length(word) + if is_last { 0 } else { length(end) };
+        let is_begun = !row.trim_start().is_empty();
+        if is_begun && taken > columns {
+            row.push_str(end);
+            rows.push(format!("{begin}{word}"));
+        } else {
+            if is_begun {
+                row.push(' ');
+            }
+            row.push_str(word);
+        }
+    }
+    rows.join("\n")
+}
+
+/// The words of a line, where what stands between quotes is a part of one.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in line.chars() {
+        is_quoted ^= letter == '\'';
+        match (letter, words.last_mut()) {
+            (' ', _) if !is_quoted => words.push(String::new()),
+            (_, Some(word)) => word.push(letter),
+            (_, None) => {}
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory as _, Parser as _};
@@ -190,6 +263,59 @@ mod tests {
             }
         }
         assert!(shown > 30, "{shown}");
+    }
+
+    #[test]
+    fn what_is_copied_from_a_narrow_terminal_is_what_stands_in_a_wide_one() {
+        let long = super::COMPLETIONS;
+        for text in [
+            super::EXEC,
+            super::CALL,
+            super::CHAT,
+            super::AUDIT,
+            super::CONFIG,
+            long,
+        ] {
+            // As a shell reads it, without comments.
+            let read = |text: &str| -> Vec<String> {
+                let whole = text.replace("\\\n", " ");
+                let lines = whole
+                    .lines()
+                    .map(str::trim)
+                    .filter(|line| !line.starts_with('#'));
+                lines
+                    .map(|line| {
+                        super::words(line)
+                            .into_iter()
+                            .filter(|word| !word.is_empty())
+                            .collect::<Vec<_>>()
+                            .join(" ")
+                    })
+                    .collect()
+            };
+            for columns in [0, 20, 40, 60, 80, 300] {
+                let narrow = super::fit(text, columns);
+                assert_eq!(read(&narrow), read(text), "{columns}: {narrow}");
+                for line in narrow.lines().filter(|line| line.starts_with("  ")) {
+                    let is_one_word = super::words(line.trim_end_matches(" \\").trim()).len() <= 2;
+                    assert!(
+                        line.chars().count() <= columns || is_one_word,
+                        "{columns}: {line}"
+                    );
+                }
+            }
+        }
+        assert_eq!(
+            super::fit(
+                "Examples:\n  # one two three\n  hermitcrab exec -- 'a b' c",
+                22
+            ),
+            "Examples:\n  # one two three\n  hermitcrab exec -- \\\n      'a b' c"
+        );
+        assert_eq!(
+            super::fit("  # one two three", 12),
+            "  # one two\n  # three"
+        );
     }
 
     /// A line that a terminal of the usual width breaks cannot be copied whole.

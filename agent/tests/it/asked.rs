@@ -408,3 +408,27 @@ fn a_question_after_an_undo_gives_no_reason_that_the_undo_made() {
     pty.keys("deny\r");
     pty.prompt();
 }
+
+#[test]
+fn examples_of_help_can_be_copied_from_a_narrow_terminal() {
+    let home = Home::new();
+    for (command, commands) in [("chat", 5), ("exec", 5), ("config", 5)] {
+        let told = std::process::Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+            .args([command, "--help"])
+            .env_clear()
+            .env("HOME", home.path())
+            .env("COLUMNS", "40")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        let (_, examples) = told.split_once("Examples:\n").unwrap();
+        let whole = examples.replace("\\\n", "");
+        let lines = whole.lines().map(str::trim);
+        let (comments, rest): (Vec<&str>, Vec<&str>) =
+            lines.partition(|line| line.starts_with('#'));
+        assert!(comments.iter().all(|line| line.len() <= 38), "{told}");
+        let begun = rest.iter().filter(|line| line.starts_with("hermitcrab "));
+        assert_eq!((begun.count(), rest.len()), (commands, commands), "{told}");
+    }
+}
