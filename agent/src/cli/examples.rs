@@ -9,6 +9,9 @@ use std::{io, os::fd::AsFd};
 use crate::ambient;
 
 pub const EXEC: &str = "\
+At a terminal its input is empty: what is typed there answers questions.
+Its /tmp is its own and is gone with it; what is to stay belongs elsewhere.
+
 Examples:
   # what it changes is shown, then asked about
   hermitcrab exec -- make test
