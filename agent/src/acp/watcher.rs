@@ -148,7 +148,7 @@ impl Watch for Watcher<'_> {
         }
     }
 
-    fn shortened(&mut self, _agent: AgentId, words: &str) {
+    fn noted(&mut self, _agent: AgentId, words: &str) {
         let chunk = ContentChunk::new(ContentBlock::from(words.to_owned()));
         self.link.tell(SessionUpdate::AgentThoughtChunk(chunk));
     }

@@ -38,6 +38,12 @@ impl Chat {
                 return Ok(None);
             }
             Next::End(words) => {
+                // Its words are those for what was cut off, whatever is wrong with it.
+                if reply.finish != Finish::CutOff
+                    && let Some(why) = slips::unreadable(&reply.calls)
+                {
+                    port.watch.noted(self.agent, &why);
+                }
                 port.watch.said(self.agent, &words);
                 turn.text = words;
                 if !reply.calls.is_empty() {

@@ -238,7 +238,7 @@ impl Chat {
         }
         let (from, to) = (self.room.tokens(before), self.room.tokens(self.room.after));
         let told = account::told((from, to), left_out, cut);
-        port.watch.shortened(self.agent, &told);
+        port.watch.noted(self.agent, &told);
         Ok(true)
     }
 

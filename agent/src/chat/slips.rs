@@ -12,6 +12,8 @@ use serde_json::Value;
 
 use crate::{
     model::{Message, ProposedCall},
+    runtime::in_bytes,
+    screen::on_one_line,
     text::{difflib, json, pyjson, pytext},
 };
 
@@ -198,6 +200,24 @@ fn cut(name: &str) -> String {
     }
 }
 
+/// What is wrong with the first call whose arguments cannot be read, for a person.
+pub(super) fn unreadable(calls: &[ProposedCall]) -> Option<String> {
+    let mut all = calls.iter().enumerate();
+    let (place, call) = all.find(|(_, call)| !is_readable(&call.arguments))?;
+    let which = match calls.len() {
+        1 => String::new(),
+        all => format!(" (call {} of {all})", place + 1),
+    };
+    let why = json::problem(&call.arguments)?;
+    let why = why.strip_prefix("JSONDecodeError: ").unwrap_or(&why);
+    Some(format!(
+        "the arguments of `{}`{which} are no JSON ({}: {why}), and were none when it was asked again; \
+         the backend did not say that they were cut off",
+        on_one_line(&cut(&call.tool)),
+        in_bytes(call.arguments.len())
+    ))
+}
+
 /// Whether a model's arguments are JSON, as the compared agent's parser has it;
 /// none at all are.
 fn is_readable(arguments: &str) -> bool {
@@ -347,7 +367,7 @@ fn without_suffix(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Next, Slips, cut_short, meant, put_right};
+    use super::{Next, Slips, cut_short, meant, put_right, unreadable};
     use crate::model::{Message, ProposedCall};
 
     fn known() -> Vec<String> {
@@ -433,6 +453,11 @@ mod tests {
             Next::Make(_)
         ));
         assert_eq!(slips.calls("", &broken, &known()), Next::Again);
+        let why = unreadable(&broken).unwrap();
+        let part =
+            "arguments of `todo` (call 1 of 2) are no JSON (6 bytes: Expecting property name";
+        assert!(why.contains(part), "{why}");
+        assert_eq!(unreadable(&broken[1..]), None);
     }
 
     #[test]

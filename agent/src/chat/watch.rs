@@ -57,8 +57,9 @@ pub trait Watch {
     /// conversations that are had for it nothing is told.
     fn stands(&mut self, _runtime: &Runtime, _messages: &[Message]) {}
 
-    /// What is sent to the model was shortened, in words for whoever watches.
-    fn shortened(&mut self, _agent: AgentId, _words: &str) {}
+    /// What whoever watches is to know and the conversation does not say: that what is sent
+    /// to the model was shortened, or why its answers are good for nothing.
+    fn noted(&mut self, _agent: AgentId, _words: &str) {}
 
     /// Whether the turn goes on. Once it said no it says no until the turn ended.
     fn goes_on(&mut self) -> bool {

@@ -177,7 +177,9 @@ pub fn cut_off(end: TurnEnd) -> Option<&'static str> {
             Some("the model was cut off: too many answers in one turn")
         }
         TurnEnd::Halted => Some("the model was cut off: it went round in circles"),
-        TurnEnd::GaveUp => Some("the model was cut off: its answers could not be carried out"),
+        TurnEnd::GaveUp => {
+            Some("the turn was ended: the answers of the model could not be carried out")
+        }
     }
 }
 

@@ -152,7 +152,7 @@ impl Watch for Seen {
         Then::Done
     }
 
-    fn shortened(&mut self, agent: AgentId, words: &str) {
+    fn noted(&mut self, agent: AgentId, words: &str) {
         let whose = match agent {
             AgentId::FIRST => String::new(),
             agent => format!("{agent}: "),

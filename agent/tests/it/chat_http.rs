@@ -184,6 +184,32 @@ fn an_answer_that_is_cut_off_is_told_and_is_no_success() {
 }
 
 #[test]
+fn arguments_that_are_no_json_are_told_as_that_and_not_as_cut_off() {
+    let told = |finish: &str| {
+        let dir = bench();
+        let call = json!({"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": "{path: 1}"}});
+        let body = json!({"choices": [{
+            "message": {"role": "assistant", "content": null, "tool_calls": [call]},
+            "finish_reason": finish,
+        }]});
+        let (base, asked) = backend(vec![(200, body.to_string()); 5]);
+        let words = ["chat", "--model", "m", "--base-url", &base, "write"];
+        let output = hermitcrab(dir.path(), &words);
+        asked.join().unwrap();
+        // The words for the conversation are those of the compared agent.
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said, "Response truncated due to output length limit\n");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let why = "the arguments of `write_file` are no JSON (9 bytes: ";
+    let errors = told("tool_calls");
+    assert!(errors.contains(why), "{errors}");
+    let errors = told("length");
+    assert!(!errors.contains(why), "{errors}");
+}
+
+#[test]
 fn each_call_is_shown_before_the_model_is_asked_again() {
     let dir = bench();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -97,7 +97,7 @@ impl ModelPort for Small {
 struct Told(Vec<String>);
 
 impl Watch for Told {
-    fn shortened(&mut self, _agent: AgentId, words: &str) {
+    fn noted(&mut self, _agent: AgentId, words: &str) {
         self.0.push(words.to_owned());
     }
 }

@@ -324,8 +324,8 @@ impl<W: Watch> Watch for KeptBy<'_, W> {
         self.watch.stands(runtime, messages);
     }
 
-    fn shortened(&mut self, agent: AgentId, words: &str) {
-        self.watch.shortened(agent, words);
+    fn noted(&mut self, agent: AgentId, words: &str) {
+        self.watch.noted(agent, words);
     }
 
     fn goes_on(&mut self) -> bool {
