@@ -11,7 +11,7 @@ use hermitcrab::{
     control::{Connection, Reply, Request},
     runtime::{GrantWords, Proposed},
 };
-use hermitcrab_core::{outcome::DenialCode, session::Asking};
+use hermitcrab_core::{outcome::DenialCode, session::Asking, time::Millis};
 
 use crate::support::{
     Bench,
@@ -340,5 +340,31 @@ fn noise_on_the_socket_is_refused_and_harms_nothing() {
         },
     ] {
         assert_eq!(code(&mut to, &request), "unknown-grant");
+    }
+}
+
+#[test]
+fn who_waits_for_a_model_learns_at_once_that_what_it_goes_on_has_ended() {
+    for (by_deadline, code) in [(false, DenialCode::Revoked), (true, DenialCode::Expired)] {
+        let (mut bench, mut to) = reachable(Asking::ApproveAll);
+        let first = bench.runtime.first_agent();
+        let mut words = GrantWords::new("model.send", "m");
+        words.lifetime = Some(Millis::from_minutes(1));
+        let grant = bench.runtime.grant(first, &words).unwrap().get();
+        let clock = bench.clock.clone();
+        let mut is_told = false;
+        let came = bench.runtime.converse(first, "m", b"hello", |over| {
+            assert!(!over.is_thrown());
+            if by_deadline {
+                clock.set(Millis::from_minutes(2).get());
+                until(|| over.is_thrown().then_some(()));
+            } else {
+                let drain = false;
+                done(&mut to, &Request::Revoke { grant, drain });
+            }
+            is_told = over.is_thrown();
+        });
+        assert!(is_told);
+        assert_eq!(came.unwrap_err().code(), code);
     }
 }
