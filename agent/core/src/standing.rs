@@ -24,7 +24,7 @@ use crate::isolation::Isolation;
 use crate::limits::{CAPS_PER_STANDING_MAX, GRANT_LIFETIME_MAX};
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
-use crate::time::Millis;
+use crate::time::{Instant, Millis};
 
 pub use crate::grant::StandingId;
 
@@ -265,6 +265,8 @@ pub struct Standing {
     pub confirm_every: Millis,
     /// The boot in which somebody last said yes to it.
     pub boot: BootId,
+    /// When in that boot, on the clock that nobody sets; records of before have none.
+    pub confirmed_in_boot: Option<Instant>,
     /// What became of it.
     pub kept: Kept,
 }
@@ -278,6 +280,8 @@ pub struct Surroundings {
     pub boot: BootId,
     /// The wall clock.
     pub now: WallTime,
+    /// The clock that nobody sets, which begins with the boot.
+    pub in_boot: Instant,
     /// What the probe of the sandbox proved.
     pub isolation: Isolation,
 }
@@ -293,7 +297,7 @@ pub enum Due {
     Exhausted,
     /// The machine was started again since the last yes.
     Rebooted,
-    /// The last yes is in the future: the clock was set back.
+    /// The last yes is in the future: a clock was set back.
     ClockWentBack,
     /// The last yes is too long ago.
     IntervalOver,
@@ -376,19 +380,26 @@ impl Standing {
         if self.boot != here.boot {
             return Err(Due::Rebooted);
         }
-        if here.now < self.confirmed_at {
+        // The wall clock can be set back; within a boot there is one that cannot, and what is
+        // left by either is all there is.
+        let confirmed_in_boot = self.confirmed_in_boot.unwrap_or(here.in_boot);
+        if here.now < self.confirmed_at || here.in_boot < confirmed_in_boot {
             return Err(Due::ClockWentBack);
         }
-        let until = self
-            .confirmed_at
-            .after(self.confirm_every.min(GRANT_LIFETIME_MAX));
-        if here.now > until {
+        let lasts = self.confirm_every.min(GRANT_LIFETIME_MAX);
+        let until = self.confirmed_at.after(lasts);
+        let until_in_boot = confirmed_in_boot.after(lasts);
+        if here.now > until || here.in_boot > until_in_boot {
             return Err(Due::IntervalOver);
         }
         if strength(here.isolation) < strength(self.isolation) {
             return Err(Due::IsolationWeaker);
         }
-        Ok(Millis::new(until.0.saturating_sub(here.now.0)))
+        let by_wall = until.0.saturating_sub(here.now.0);
+        let by_boot = until_in_boot
+            .as_millis()
+            .saturating_sub(here.in_boot.as_millis());
+        Ok(Millis::new(by_wall.min(by_boot)))
     }
 
     /// Somebody was shown it and said yes, here and now.
@@ -401,6 +412,7 @@ impl Standing {
             Ok(_) | Err(_) => {
                 self.confirmed_at = here.now;
                 self.boot = here.boot;
+                self.confirmed_in_boot = Some(here.in_boot);
                 self.isolation = here.isolation;
                 self.check(here)
             }

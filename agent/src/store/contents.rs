@@ -9,6 +9,7 @@ use hermitcrab_core::{
     digest::Digest,
     rules::Isolation,
     standing::{Audience, BootId, PortableCap, Standing, StandingId, WallTime},
+    time::Instant,
 };
 
 use crate::state_dir::key::Tag;
@@ -75,6 +76,8 @@ pub struct KeptAnswer {
     pub boot: BootId,
     /// When.
     pub at: WallTime,
+    /// When in that boot, on the clock that nobody sets; records of before have none.
+    pub in_boot: Option<Instant>,
 }
 
 impl Contents {

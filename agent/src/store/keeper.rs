@@ -53,8 +53,8 @@ pub struct Keeper {
     contents: Contents,
     workspace: String,
     here: Surroundings,
-    /// When the time was told first, and what time it was on the wall.
-    began: Option<(Instant, WallTime)>,
+    /// When the time was told first, and what time it was on the wall and in the boot.
+    began: Option<(Instant, WallTime, Instant)>,
 }
 
 impl Keeper {
@@ -96,9 +96,11 @@ impl Keeper {
     /// The time goes on, by the clock nobody sets: as long has passed on the wall since this
     /// was said first.
     pub fn time_is(&mut self, at: Instant) {
-        let (began, wall) = *self.began.get_or_insert((at, self.here.now));
-        let passed = at.as_millis().saturating_sub(began.as_millis());
-        self.here.now = wall.after(Millis::new(passed));
+        let now = (at, self.here.now, self.here.in_boot);
+        let (began, wall, in_boot) = *self.began.get_or_insert(now);
+        let passed = Millis::new(at.as_millis().saturating_sub(began.as_millis()));
+        self.here.now = wall.after(passed);
+        self.here.in_boot = in_boot.after(passed);
     }
 
     /// Everything kept, of all workspaces.
@@ -207,6 +209,7 @@ impl Keeper {
                     confirmed_at: here.now,
                     confirm_every: GRANT_LIFETIME_MAX,
                     boot: here.boot,
+                    confirmed_in_boot: Some(here.in_boot),
                     kept: Kept::Confirmed,
                 },
                 workspace,
@@ -344,6 +347,9 @@ impl Keeper {
             && answer.isolation == here.isolation
             && answer.at <= here.now
             && here.now <= answer.at.after(REMEMBERED_FOR)
+            && answer.in_boot.is_none_or(|in_boot| {
+                in_boot <= here.in_boot && here.in_boot <= in_boot.after(REMEMBERED_FOR)
+            })
     }
 
     /// Remembers an answer about these, instead of any earlier one.
@@ -374,6 +380,7 @@ impl Keeper {
                     said,
                     boot: here.boot,
                     at: here.now,
+                    in_boot: Some(here.in_boot),
                 });
             }
             Ok(())

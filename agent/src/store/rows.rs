@@ -12,7 +12,7 @@ use hermitcrab_core::{
         Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
         StandingId, WallTime,
     },
-    time::Millis,
+    time::{Instant, Millis},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -46,6 +46,9 @@ struct StandingWire {
     confirmed_at: u64,
     confirm_every: u64,
     boot: String,
+    /// Rows of versions that did not know of it have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirmed_in_boot: Option<u64>,
     revoked: bool,
 }
 
@@ -70,6 +73,8 @@ struct AnswerWire {
     yes: bool,
     boot: String,
     at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    in_boot: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -148,6 +153,7 @@ pub fn rows(contents: &Contents) -> Rows {
             yes: answer.said == Said::Yes,
             boot: HEXLOWER.encode(answer.boot.as_bytes()),
             at: answer.at.as_millis(),
+            in_boot: answer.in_boot.map(Instant::as_millis),
         };
         rows.push((name(REMEMBERED, answer.id), bytes(&wire)));
     }
@@ -233,6 +239,7 @@ fn standing_wire(kept: &KeptGrant) -> StandingWire {
         confirmed_at: standing.confirmed_at.as_millis(),
         confirm_every: standing.confirm_every.get(),
         boot: HEXLOWER.encode(standing.boot.as_bytes()),
+        confirmed_in_boot: standing.confirmed_in_boot.map(Instant::as_millis),
         revoked: standing.kept == Kept::Revoked,
     }
 }
@@ -251,6 +258,7 @@ fn kept_grant(wire: StandingWire) -> Option<KeptGrant> {
             confirmed_at: WallTime::from_millis(wire.confirmed_at),
             confirm_every: Millis::new(wire.confirm_every),
             boot: BootId::from_bytes(array(&wire.boot)?),
+            confirmed_in_boot: wire.confirmed_in_boot.map(Instant::from_millis),
             kept: if wire.revoked {
                 Kept::Revoked
             } else {
@@ -280,6 +288,7 @@ fn answer(wire: AnswerWire) -> Option<KeptAnswer> {
         said: if wire.yes { Said::Yes } else { Said::No },
         boot: BootId::from_bytes(array(&wire.boot)?),
         at: WallTime::from_millis(wire.at),
+        in_boot: wire.in_boot.map(Instant::from_millis),
     })
 }
 

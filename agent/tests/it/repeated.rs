@@ -89,6 +89,13 @@ fn an_answer_to_be_repeated_is_given_again_to_exactly_the_same() {
         "too long ago"
     );
     machine.now = 1_000_000;
+    machine.in_boot += Millis::from_hours(12).get() + 1;
+    assert_eq!(
+        machine.write(&[], "b.txt", "yes"),
+        (1, false),
+        "too long ago, whatever the wall's clock says"
+    );
+    machine.in_boot = 1_000_000;
     assert_eq!(machine.keeper().forget(Some(0)).unwrap(), 1);
     assert_eq!(
         machine.write(&["once"], "a.txt", "no"),

@@ -89,6 +89,12 @@ fn a_standing_grant_waits_for_a_new_yes_after_a_reboot_a_month_or_a_weaker_sandb
     later.now = 999_999;
     check(&later, Some(Due::ClockWentBack));
     later.now = 1_000_000;
+    // The wall's clock was set back meanwhile, and the other is set by nobody.
+    later.in_boot += MONTH.get();
+    check(&later, None);
+    later.in_boot += 1;
+    check(&later, Some(Due::IntervalOver));
+    later.in_boot = 1_000_000;
     later.boot = 2;
     check(&later, Some(Due::Rebooted));
     later.boot = 1;

@@ -470,6 +470,7 @@ fn standing(places: &[&str]) -> (Standing, Surroundings) {
         confirmed_at: now,
         confirm_every: hermitcrab_core::time::Millis::from_minutes(1),
         boot,
+        confirmed_in_boot: Some(Instant::BOOT),
         kept: Kept::Confirmed,
     };
     let isolation = Isolation::Isolated;
@@ -477,6 +478,7 @@ fn standing(places: &[&str]) -> (Standing, Surroundings) {
         audience,
         boot,
         now,
+        in_boot: Instant::BOOT,
         isolation,
     };
     (kept, here)

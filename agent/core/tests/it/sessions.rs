@@ -16,6 +16,7 @@ use hermitcrab_core::{
         Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
         StandingId, Surroundings, WallTime,
     },
+    time::Instant,
     tool::Tool,
 };
 use support::{Bench, Came, SESSION, any_program, path, sha256};
@@ -193,6 +194,7 @@ fn adopt(bench: &mut Bench) {
         audience: Audience::new(Name::parse("workspace-1").unwrap()),
         boot: BootId::from_bytes([1; 16]),
         now: WallTime::from_millis(5),
+        in_boot: Instant::BOOT,
         isolation: Isolation::Isolated,
     };
     let place = PortableObject::tree(path("home/u/proj"));
@@ -207,6 +209,7 @@ fn adopt(bench: &mut Bench) {
         confirmed_at: here.now,
         confirm_every: GRANT_LIFETIME_MAX,
         boot: here.boot,
+        confirmed_in_boot: Some(here.in_boot),
         kept: Kept::Confirmed,
     };
     let holder = AgentId::FIRST;

@@ -12,11 +12,13 @@ use hermitcrab_core::{
         Audience, BootId, Due, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
         StandingId, Surroundings, WallTime,
     },
-    time::Millis,
+    time::{Instant, Millis},
 };
 
 const DAY: u64 = 24 * 3600 * 1000;
 const NOW: u64 = 1_000 * DAY;
+/// Since the machine began.
+const IN_BOOT: u64 = 50 * DAY;
 
 fn place(text: &str) -> PortableObject {
     PortableObject::tree(RelPath::parse_dir(text.as_bytes()).unwrap())
@@ -31,6 +33,7 @@ fn here() -> Surroundings {
         audience: audience("workspace-1"),
         boot: BootId::from_bytes([1; 16]),
         now: WallTime::from_millis(NOW),
+        in_boot: Instant::from_millis(IN_BOOT),
         isolation: Isolation::Isolated,
     }
 }
@@ -47,6 +50,7 @@ fn kept() -> Standing {
         confirmed_at: WallTime::from_millis(NOW - DAY),
         confirm_every: GRANT_LIFETIME_MAX,
         boot: BootId::from_bytes([1; 16]),
+        confirmed_in_boot: Some(Instant::from_millis(IN_BOOT - DAY)),
         kept: Kept::Confirmed,
     }
 }
@@ -59,6 +63,32 @@ fn a_confirmed_grant_counts_until_its_interval_is_over() {
     assert_eq!(kept().check(&last), Ok(Millis::new(0)));
     last.now = WallTime::from_millis(NOW + 29 * DAY + 1);
     assert_eq!(kept().check(&last), Err(Due::IntervalOver));
+}
+
+#[test]
+fn a_wall_clock_that_is_set_back_within_a_boot_makes_nothing_last_longer() {
+    let mut later = here();
+    // As if no day had passed.
+    later.now = WallTime::from_millis(NOW - DAY);
+    assert_eq!(kept().check(&later), Ok(Millis::new(29 * DAY)));
+    for (days, expected) in [
+        (28, Ok(Millis::new(DAY))),
+        (29, Ok(Millis::new(0))),
+        (30, Err(Due::IntervalOver)),
+    ] {
+        later.in_boot = Instant::from_millis(IN_BOOT + days * DAY);
+        assert_eq!(kept().check(&later), expected, "{days}");
+    }
+    // What is left is the least of both, and a new yes counts for both.
+    let mut ahead = here();
+    ahead.now = WallTime::from_millis(NOW + 9 * DAY);
+    assert_eq!(kept().check(&ahead), Ok(Millis::new(20 * DAY)));
+    let mut again = kept();
+    assert_eq!(again.confirm(&later), Ok(GRANT_LIFETIME_MAX));
+    // Of a record of before only the wall's time is known.
+    let mut old = kept();
+    old.confirmed_in_boot = None;
+    assert_eq!(old.check(&later), Ok(Millis::new(30 * DAY)));
 }
 
 #[test]
@@ -97,6 +127,14 @@ fn doubt_about_time_place_or_sandbox_asks_again_and_the_rest_is_final() {
     );
     check(
         |_, around| around.now = WallTime::from_millis(NOW + 31 * DAY),
+        Due::IntervalOver,
+    );
+    check(
+        |_, around| around.in_boot = Instant::from_millis(IN_BOOT - 2 * DAY),
+        Due::ClockWentBack,
+    );
+    check(
+        |_, around| around.in_boot = Instant::from_millis(IN_BOOT + 31 * DAY),
         Due::IntervalOver,
     );
     check(

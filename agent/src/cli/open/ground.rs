@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use crate::{
-    ambient::{self, Places},
+    ambient::{self, BootClock, Places},
     cancel::Cancel,
     cli::{Setting, Trouble, Where, say},
     config::{
@@ -27,6 +27,7 @@ use crate::{
     },
     exit,
     model::{self, Backend},
+    ports::Clock as _,
     runtime::{RuntimeConfig, led_to},
     screen::visible,
     store::{
@@ -280,6 +281,7 @@ impl Ground {
                 audience,
                 boot,
                 now: ambient::wall_time(),
+                in_boot: BootClock.now(),
                 isolation,
             },
         };

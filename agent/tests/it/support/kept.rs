@@ -11,7 +11,7 @@ use hermitcrab_core::{
         Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
         StandingId, WallTime,
     },
-    time::Millis,
+    time::{Instant, Millis},
 };
 
 pub fn place(verb: Verb, path: &[u8]) -> PortableCap {
@@ -56,6 +56,7 @@ pub fn grant(id: u64, kept: Kept) -> KeptGrant {
             confirmed_at: WallTime::from_millis(2_000 + id),
             confirm_every: Millis::from_hours(24 * 30),
             boot: BootId::from_bytes([id as u8; 16]),
+            confirmed_in_boot: (id > 0).then(|| Instant::from_millis(10 + id)),
             kept,
         },
         workspace: format!("/home/u/proj{id}"),
@@ -92,6 +93,7 @@ pub fn contents(grants: u64) -> Contents {
         said: Said::No,
         boot: BootId::from_bytes([3; 16]),
         at: WallTime::from_millis(77),
+        in_boot: Some(Instant::from_millis(78)),
     });
     contents
 }

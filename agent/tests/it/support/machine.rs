@@ -17,7 +17,7 @@ use hermitcrab_core::{
     approval::{Reply, Scope},
     rules::Isolation,
     standing::{BootId, Surroundings, WallTime},
-    time::Millis,
+    time::{Instant, Millis},
 };
 use serde_json::json;
 
@@ -50,6 +50,7 @@ pub struct Machine {
     pub dirs: tempfile::TempDir,
     pub boot: u8,
     pub now: u64,
+    pub in_boot: u64,
     pub isolation: Isolation,
     pub workspace: PathBuf,
 }
@@ -71,6 +72,7 @@ impl Machine {
             dirs,
             boot: 1,
             now: 1_000_000,
+            in_boot: 1_000_000,
             isolation: Isolation::Isolated,
             workspace,
         }
@@ -88,6 +90,7 @@ impl Machine {
                 audience: keeper::audience(&self.workspace).unwrap(),
                 boot: BootId::from_bytes([self.boot; 16]),
                 now: WallTime::from_millis(self.now),
+                in_boot: Instant::from_millis(self.in_boot),
                 isolation: self.isolation,
             },
         };

@@ -25,6 +25,7 @@ use hermitcrab::{
 };
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::standing::{BootId, StandingId, Surroundings, WallTime};
+use hermitcrab_core::time::Instant;
 
 use super::STATE_DIR;
 
@@ -116,6 +117,7 @@ impl Surrounding {
                 audience,
                 boot: BootId::from_bytes([self.boot; 16]),
                 now: WallTime::from_millis(self.now),
+                in_boot: Instant::from_millis(self.now),
                 isolation,
             },
         })
