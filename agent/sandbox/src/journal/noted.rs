@@ -59,8 +59,11 @@ impl Noted {
     }
 
     /// Forgets what one displaced that did not come about.
-    pub(super) fn drop_displaced(&self, number: u64) {
-        let _gone = rustix::fs::unlinkat(&self.dir, name_of(number), AtFlags::empty());
+    pub(super) fn drop_displaced(&self, number: u64) -> Result<(), Errno> {
+        match rustix::fs::unlinkat(&self.dir, name_of(number), AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            gone => gone,
+        }
     }
 }
 

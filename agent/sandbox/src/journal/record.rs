@@ -9,6 +9,7 @@
 //! It must never fail a write: whatever cannot be kept is gone as it would have been without
 //! this. What somebody leaves who is killed between the two goes when the list is entered next.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
@@ -17,7 +18,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use hermitcrab_core::Permit;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
-use hermitcrab_core::path::RelPath;
+use hermitcrab_core::outcome::Denial;
+use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
@@ -64,6 +66,8 @@ pub struct Record<'j> {
     journal: &'j Journal,
     noted: Arc<Noted>,
     number: u64,
+    /// Whether what lies there under the number is what this write displaced, all of it.
+    is_kept: Cell<bool>,
     is_done: bool,
     /// Nobody else works with the journal meanwhile.
     _lock: Arc<OwnedFd>,
@@ -96,6 +100,10 @@ impl Journal {
         drop(lock);
         let Finished { lock, next, .. } = self.lock_finished()?;
         let noted = Arc::new(self.open_noted()?);
+        // Of somebody who was killed before it was noted; what this one displaces is another.
+        noted
+            .drop_displaced(next)
+            .map_err(|errno| io_error("clear the list of", &self.place, errno))?;
         Ok(self.begun(noted, next, lock))
     }
 
@@ -104,6 +112,7 @@ impl Journal {
             journal: self,
             noted,
             number,
+            is_kept: Cell::new(false),
             is_done: false,
             _lock: lock,
         }
@@ -181,26 +190,22 @@ impl Record<'_> {
             true => Err(Errno::XDEV),
             false => rustix::fs::renameat(parent, name, &self.noted.dir, name_of(self.number)),
         };
-        match renamed {
-            Ok(()) => true,
-            Err(Errno::XDEV) => {
-                // What is not there was not kept, and is known by that.
-                let _copied = self.copy(parent, name);
-                false
-            }
-            Err(_) => false,
-        }
+        let is_free = renamed.is_ok();
+        let is_kept = match renamed {
+            // Half of a copy is no version of anything.
+            Err(Errno::XDEV) => self.copy(parent, name).is_ok(),
+            renamed => renamed.is_ok(),
+        };
+        self.is_kept.set(is_kept);
+        is_free
     }
 
     fn copy(&self, parent: BorrowedFd<'_>, name: &[u8]) -> Result<(), FsError> {
         let own = name_of(self.number);
         // Names that were made up here.
-        let (Ok(at), Ok(slot)) = (
-            RelPath::root().child(name),
-            RelPath::root().child(own.as_bytes()),
-        ) else {
-            return Ok(());
-        };
+        let denied = |error: PathError| FsError::Denied(Denial::new(error.code(), "a name"));
+        let at = RelPath::root().child(name).map_err(denied)?;
+        let slot = RelPath::root().child(own.as_bytes()).map_err(denied)?;
         let tree = read_tree(parent, name).map_err(|source| FsError::Io {
             operation: "keep",
             path: at.clone(),
@@ -244,7 +249,10 @@ impl Record<'_> {
         let Some(stat) = stat.filter(|_| holds(&now, top, written)) else {
             return Ok(None);
         };
-        let before = read_tree(self.noted.dir.as_fd(), name_of(self.number).as_bytes());
+        let before = match self.is_kept.get() {
+            true => read_tree(self.noted.dir.as_fd(), name_of(self.number).as_bytes()),
+            false => Ok(Tree::new()),
+        };
         let before = before.map_err(io)?;
         if before.is_empty() != (written.verb == Verb::FsCreate) {
             return Ok(None);
@@ -317,7 +325,8 @@ fn holds(now: &Tree, top: &RelPath, written: &Written<'_>) -> bool {
 impl Drop for Record<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.noted.drop_displaced(self.number);
+            // What stays is cleared by whoever is given the number.
+            let _gone = self.noted.drop_displaced(self.number);
         }
     }
 }

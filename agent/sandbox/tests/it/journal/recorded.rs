@@ -11,6 +11,7 @@ use hermitcrab_sandbox::journal::{CommitId, UndoError, Written};
 use hermitcrab_sandbox::{Journal, sha256};
 
 use super::stray;
+use crate::support::arranged::small_disk;
 use crate::support::{Workspace, dir_id, rel, tree, undo_in, with_permits};
 
 /// Writes `name`, of which it must hold `base`, and keeps what that displaces.
@@ -196,6 +197,67 @@ fn who_is_killed_before_a_write_is_written_down_leaves_nothing_in_the_journal() 
     assert!(journal.list().unwrap().is_empty());
     assert_eq!(stray(&workspace), [""; 0]);
     assert_eq!(std::fs::read(workspace.path().join("a")).unwrap(), b"two\n");
+}
+
+/// Whoever is killed between keeping and noting leaves what was kept under a number that is
+/// given again: it is no version of another file.
+#[test]
+fn what_a_killed_write_left_is_not_taken_for_what_another_displaced() {
+    let Ok(state) = tempfile::tempdir_in("/dev/shm") else {
+        println!("SKIPPED: /dev/shm cannot be written");
+        return;
+    };
+    let mut workspace = Workspace::new();
+    workspace.state = state;
+    for (name, content) in [("a", "of a\n"), ("b", "of b\n")] {
+        workspace.file(name, content);
+    }
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    drop(journal.record().unwrap());
+    // As a kill leaves it, in the middle of a copy or after it.
+    let left = workspace.state.path().join("journal/written/1");
+    std::fs::write(&left, "of a").unwrap();
+    drop(journal);
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let id = put(&journal, &workspace, ("b", "new\n"), held("of b\n"), || {}).unwrap();
+    taken_back(&journal, &workspace, id);
+    let now = std::fs::read_to_string(workspace.path().join("b")).unwrap();
+    assert_eq!(now, "of b\n");
+    // Nor does it keep a new file from being written down.
+    drop(journal);
+    let left = workspace.state.path().join("journal/written/3");
+    std::fs::write(&left, "of a").unwrap();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let id = put(&journal, &workspace, ("c", "new\n"), Base::Absent, || {}).unwrap();
+    taken_back(&journal, &workspace, id);
+    assert!(!workspace.path().join("c").exists());
+}
+
+/// Of a copy for which there is no room nothing is kept: half of it would come back in
+/// place of what was there.
+#[test]
+fn what_could_not_be_copied_whole_is_not_written_down() {
+    let name = "journal::recorded::what_could_not_be_copied_whole_is_not_written_down";
+    let Some(small) = small_disk(name) else {
+        return;
+    };
+    let mut workspace = Workspace::new();
+    workspace.state = tempfile::tempdir_in(&small).unwrap();
+    let long = "x".repeat(3 << 20);
+    for (name, content) in [("short", "one\n"), ("long", &long)] {
+        workspace.file(name, content);
+    }
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    // With it there is room for a note, if not for what is noted.
+    let first = put(&journal, &workspace, ("short", "two\n"), held("one\n"), || {}).unwrap();
+    assert_eq!(
+        put(&journal, &workspace, ("long", "new\n"), held(&long), || {}),
+        None
+    );
+    assert_eq!(lying(&workspace), ["1", "list"]);
+    taken_back(&journal, &workspace, first);
+    let now = std::fs::read_to_string(workspace.path().join("short")).unwrap();
+    assert_eq!(now, "one\n");
 }
 
 #[test]
