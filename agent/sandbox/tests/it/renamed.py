@@ -4,35 +4,51 @@ import ctypes, errno, os, sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD, NOREPLACE, EXCHANGE = -100, 1, 2
+RENAMEAT2 = {'x86_64': 316, 'aarch64': 276}[os.uname().machine]
+# Beside the view nobody but the kernel is to answer: the word in the upper half of the
+# flags by which the sandbox's own calls pass.
+UNHEARD = 0x72656E61 << 32
+is_heard = True
 
 
 def renameat2(a, b, flags, dirs=(AT_FDCWD, AT_FDCWD)):
-    if libc.renameat2(dirs[0], os.fsencode(a), dirs[1], os.fsencode(b), flags) != 0:
+    word = ctypes.c_ulong(flags if is_heard else flags | UNHEARD)
+    names = os.fsencode(a), os.fsencode(b)
+    if libc.syscall(RENAMEAT2, dirs[0], names[0], dirs[1], names[1], word) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def rename(a, b, src_dir_fd=AT_FDCWD, dst_dir_fd=AT_FDCWD):
+    if not is_heard:
+        renameat2(a, b, 0, (src_dir_fd, dst_dir_fd))
+    elif src_dir_fd == dst_dir_fd == AT_FDCWD:
+        os.rename(a, b)
+    else:
+        os.rename(a, b, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
 
 def by_descriptors():
     deep = os.open('deep', os.O_RDONLY)
     here = os.open('.', os.O_PATH)
-    os.rename('d', 'e', src_dir_fd=here, dst_dir_fd=deep)
+    rename('d', 'e', src_dir_fd=here, dst_dir_fd=deep)
     os.close(deep)
     os.close(here)
 
 
 def swapped():
-    os.rename('d', 't')
-    os.rename('full', 'd')
-    os.rename('t', 'full')
+    rename('d', 't')
+    rename('full', 'd')
+    rename('t', 'full')
 
 
 def there_and_back():
-    os.rename('d', 'e')
-    os.rename('e', 'd')
+    rename('d', 'e')
+    rename('e', 'd')
 
 
 def name_taken_again():
-    os.rename('d', 'e')
+    rename('d', 'e')
     os.mkdir('d')
     open('d/new', 'w').write('new\n')
 
@@ -43,15 +59,15 @@ def changed_before():
     open('d/sub/own/f', 'w').write('f\n')
     for name in ('one', 'sub/one-too', 'sub/deeper/one-as-well'):
         os.unlink('d/' + name)
-    os.rename('d/sub/deeper', 'd/sub/other')
-    os.rename('d', 'e')
+    rename('d/sub/deeper', 'd/sub/other')
+    rename('d', 'e')
 
 
 def while_open():
     os.chdir('d/sub')
     file = open('two', 'a')
     os.chdir('../..')
-    os.rename('d', 'e')
+    rename('d', 'e')
     file.write('more\n')
     file.close()
 
@@ -59,7 +75,7 @@ def while_open():
 def closed_parent():
     os.chmod('deep', 0o555)
     try:
-        os.rename('d', 'deep/e')
+        rename('d', 'deep/e')
     finally:
         os.chmod('deep', 0o755)
 
@@ -67,14 +83,14 @@ def closed_parent():
 def closed_itself():
     os.chmod('d/sub', 0o555)
     os.chmod('d', 0o300)
-    os.rename('d', 'e')
+    rename('d', 'e')
     os.chmod('e', 0o700)
 
 
 def from_closed():
     os.chmod('deep', 0o555)
     try:
-        os.rename('deep/er', 'e')
+        rename('deep/er', 'e')
     finally:
         os.chmod('deep', 0o755)
 
@@ -101,44 +117,46 @@ def exchanged_with_closed():
 def through_descriptors():
     deep = os.open('deep', os.O_RDONLY)
     here = os.open('.', os.O_PATH)
-    os.rename(f'/proc/self/fd/{here}/d', f'/dev/fd/{deep}/e')
+    rename(f'/proc/self/fd/{here}/d', f'/dev/fd/{deep}/e')
     os.close(deep)
     os.close(here)
 
 
 CASES = [
-    lambda: os.rename('d', 'e'),
-    lambda: os.rename('d', 'deep/er/e'),
-    lambda: os.rename('deep/er', 'up'),
-    lambda: os.rename('d/', 'e/'),
-    lambda: os.rename('.//d', 'deep/../e'),
-    lambda: os.rename(os.path.abspath('d'), os.path.abspath('e')),
-    lambda: os.rename(os.path.abspath('d'), 'e'),
-    lambda: os.rename('to-deep/er', 'to-deep/e'),
-    lambda: os.rename('d', 'empty'),
-    lambda: os.rename('d', 'empty/'),
-    lambda: os.rename('d', 'd'),
-    lambda: os.rename('d', 'full'),
-    lambda: os.rename('d', 'file'),
-    lambda: os.rename('d', 'd/sub/e'),
-    lambda: os.rename('deep/er', 'deep'),
-    lambda: os.rename('d', 'none/e'),
-    lambda: os.rename('d', 'file/e'),
-    lambda: os.rename('d', 'to-nothing'),
-    lambda: os.rename('d', 'to-nothing/'),
-    lambda: os.rename('none', 'e'),
-    lambda: os.rename('d/.', 'e'),
-    lambda: os.rename('d', '.'),
-    lambda: os.rename('d', ''),
-    lambda: os.rename('', 'e'),
-    lambda: os.rename('d/sub/..', 'e'),
-    lambda: os.rename('to-deep', 'e'),
-    lambda: os.rename('to-deep/', 'e'),
-    lambda: os.rename('file', 'e'),
-    lambda: os.rename('file', 'd'),
-    lambda: os.rename('file', 'file/'),
-    lambda: os.rename('d', 'x' * 300),
-    lambda: os.rename('d', 'x/' * 3000),
+    lambda: rename('d', 'e'),
+    lambda: rename('d', 'deep/er/e'),
+    lambda: rename('deep/er', 'up'),
+    lambda: rename('d/', 'e/'),
+    lambda: rename('.//d', 'deep/../e'),
+    lambda: rename(os.path.abspath('d'), os.path.abspath('e')),
+    lambda: rename(os.path.abspath('d'), 'e'),
+    lambda: rename('to-deep/er', 'to-deep/e'),
+    lambda: rename('d', 'empty'),
+    lambda: rename('d', 'empty/'),
+    lambda: rename('d', 'd'),
+    lambda: rename('d', 'full'),
+    lambda: rename('d', 'file'),
+    lambda: rename('d', 'd/sub/e'),
+    lambda: rename('deep/er', 'deep'),
+    lambda: rename('d', 'none/e'),
+    lambda: rename('d', 'file/e'),
+    lambda: rename('d', 'to-nothing'),
+    lambda: rename('d', 'to-nothing/'),
+    lambda: rename('none', 'e'),
+    lambda: rename('d/.', 'e'),
+    lambda: rename('d', '.'),
+    lambda: rename('d', ''),
+    lambda: rename('', 'e'),
+    lambda: rename('d/sub/..', 'e'),
+    lambda: rename('to-deep', 'e'),
+    lambda: rename('to-deep/', 'e'),
+    lambda: rename('to-deep/', 'e/'),
+    lambda: rename('to-deep//', 'empty'),
+    lambda: rename('file', 'e'),
+    lambda: rename('file', 'd'),
+    lambda: rename('file', 'file/'),
+    lambda: rename('d', 'x' * 300),
+    lambda: rename('d', 'x/' * 3000),
     lambda: renameat2('d', 'e', NOREPLACE),
     lambda: renameat2('d', 'empty', NOREPLACE),
     lambda: renameat2('file', 'e', NOREPLACE),
@@ -147,6 +165,10 @@ CASES = [
     lambda: renameat2('d', 'deep/er', EXCHANGE),
     lambda: renameat2('deep/er/', 'full', EXCHANGE),
     lambda: renameat2('d', 'file', EXCHANGE),
+    lambda: renameat2('d', 'file/', EXCHANGE),
+    lambda: renameat2('file/', 'd', EXCHANGE),
+    lambda: renameat2('d', 'to-deep/', EXCHANGE),
+    lambda: renameat2('to-deep/', 'd/', EXCHANGE),
     lambda: renameat2('file', 'deep/er', EXCHANGE),
     lambda: renameat2('to-nothing', 'd', EXCHANGE),
     lambda: renameat2('d', 'd', EXCHANGE),
@@ -158,9 +180,9 @@ CASES = [
     exchanged_twice,
     exchanged_when_changed,
     exchanged_with_closed,
-    lambda: os.rename('/proc/self/cwd/d', '/proc/self/cwd/e'),
-    lambda: os.rename('/proc/thread-self/cwd/deep/../d', 'deep/er/e'),
-    lambda: os.rename('d', '/proc/self/cwd'),
+    lambda: rename('/proc/self/cwd/d', '/proc/self/cwd/e'),
+    lambda: rename('/proc/thread-self/cwd/deep/../d', 'deep/er/e'),
+    lambda: rename('d', '/proc/self/cwd'),
     through_descriptors,
     lambda: renameat2('d', 'e', 64),
     lambda: renameat2('d', 'e', 0, (9999, AT_FDCWD)),
@@ -214,6 +236,7 @@ view, beside = sys.argv[1:]
 for number, case in enumerate(CASES):
     results = []
     for root in (view, beside):
+        is_heard = root == view
         os.chdir(f'{root}/{number}')
         result = came(case)
         results.append((result, seen(f'{root}/{number}')))

@@ -34,6 +34,9 @@ const SPARE_NAMES: u32 = 16;
 struct Named {
     dir: OwnedFd,
     name: CString,
+    /// With the slashes that stood after it: what has such a name is a directory, and the
+    /// kernel refuses anything else, a link to one included.
+    spelled: CString,
 }
 
 /// Runs in the child of the fork and never comes back. Its status is the number of the
@@ -69,7 +72,7 @@ fn moved(ends: &Ends) -> rustix::io::Result<()> {
         return renamed(dirs, [&ends.from.path, &ends.to.path], ends.flags);
     };
     let dirs = [from.dir.as_fd(), to.dir.as_fd()];
-    match renamed(dirs, [&from.name, &to.name], ends.flags) {
+    match renamed(dirs, [&from.spelled, &to.spelled], ends.flags) {
         Err(Errno::XDEV) => {}
         answered => return answered,
     }
@@ -156,7 +159,8 @@ fn errno_of(error: &io::Error) -> Errno {
 fn named(end: &End) -> rustix::io::Result<Option<Named>> {
     let path = end.path.as_bytes();
     let length = path.iter().rposition(|byte| *byte != b'/');
-    let path = path.get(..=length.unwrap_or_default()).unwrap_or_default();
+    let length = length.map_or(0, |last| last.saturating_add(1));
+    let (path, slashes) = path.split_at_checked(length).unwrap_or_default();
     let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => path.split_at(at.saturating_add(1)),
         None => (&b"."[..], path),
@@ -176,8 +180,9 @@ fn named(end: &End) -> rustix::io::Result<Option<Named>> {
         Errno::LOOP => Errno::XDEV,
         other => other,
     })?;
+    let spelled = CString::new([name, slashes].concat()).map_err(|_| Errno::INVAL)?;
     let name = CString::new(name).map_err(|_| Errno::INVAL)?;
-    Ok(Some(Named { dir, name }))
+    Ok(Some(Named { dir, name, spelled }))
 }
 
 fn is_overlay(dir: &OwnedFd) -> rustix::io::Result<bool> {

@@ -249,7 +249,14 @@ fn what_could_not_be_copied_whole_is_not_written_down() {
     }
     let (journal, _) = Journal::open(workspace.state.path()).unwrap();
     // With it there is room for a note, if not for what is noted.
-    let first = put(&journal, &workspace, ("short", "two\n"), held("one\n"), || {}).unwrap();
+    let first = put(
+        &journal,
+        &workspace,
+        ("short", "two\n"),
+        held("one\n"),
+        || {},
+    )
+    .unwrap();
     assert_eq!(
         put(&journal, &workspace, ("long", "new\n"), held(&long), || {}),
         None

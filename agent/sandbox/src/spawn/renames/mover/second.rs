@@ -21,7 +21,8 @@ pub(super) fn given(ends: &Ends) -> rustix::io::Result<()> {
         return linked(dirs, [&ends.from.path, &ends.to.path]);
     };
     let before = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
-    linked([from.dir.as_fd(), to.dir.as_fd()], [&from.name, &to.name])?;
+    let dirs = [from.dir.as_fd(), to.dir.as_fd()];
+    linked(dirs, [&from.spelled, &to.spelled])?;
     let made = statat(&to.dir, &to.name, AtFlags::SYMLINK_NOFOLLOW)?;
     if (made.st_dev, made.st_ino) == (before.st_dev, before.st_ino) {
         return Ok(());
