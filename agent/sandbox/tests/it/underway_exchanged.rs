@@ -176,3 +176,30 @@ for count in itertools.count():
         |held| held.starts_with("count") || held.is_empty(),
     );
 }
+
+/// They are moved one name after the other, by whoever answers for the command.
+#[test]
+fn directories_of_before_that_are_moved_lose_nothing() {
+    const DIRECTORIES: u32 = 240;
+    let workspace = Workspace::new();
+    for name in (0..DIRECTORIES).flat_map(|dir| (0..4).map(move |file| format!("d{dir}/s/{file}")))
+    {
+        workspace.file(&name, &format!("what {name} held\n"));
+    }
+    std::fs::create_dir(workspace.path().join("t")).unwrap();
+    let program = "print('begun')
+for n in range(4, LAST):
+    kind = random.randrange(3)
+    if kind == 0:
+        os.rename(f'd{n}', f't/e{n}')
+    elif kind == 1:
+        exchange(f'd{n}', f'd{n + 1}')
+    elif os.path.isdir(f't/e{n - 1}'):
+        os.rename(f'd{n}/s', f't/e{n - 1}/s2')
+    time.sleep(random.random() / 20)
+while True:
+    time.sleep(1)
+";
+    let last = DIRECTORIES.saturating_sub(1).to_string();
+    loses_nothing(&workspace, &program.replace("LAST", &last), 1, nothing);
+}
