@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bisim_world::protocol::{Decision, EffectKind, FsEffect, Held, NetAttempt, Step};
 
+use self::meanwhile::Answers;
 use self::rules::{Rules, Says};
 use crate::case::Case;
 use crate::observation::{Observation, StepSeen, is_yes};
 
+mod meanwhile;
 mod rules;
 
 /// A grant with no deadline of its own ends after twelve hours ...
@@ -85,6 +87,7 @@ pub struct Holdings<'c> {
     counts_again: Vec<String>,
     /// What is said for good is kept: the case starts the program again.
     keeps: bool,
+    answers: Answers,
 }
 
 impl<'c> Holdings<'c> {
@@ -105,6 +108,7 @@ impl<'c> Holdings<'c> {
                 .script
                 .iter()
                 .any(|step| matches!(step, Step::Restart(_))),
+            answers: Answers::default(),
         };
         let reads = if reads_workspace(case) {
             &["fs.read", "fs.list"][..]
@@ -165,19 +169,9 @@ impl<'c> Holdings<'c> {
     pub fn follow(&mut self, step: &'c Step) {
         match step {
             Step::Grant(held) => self.add(held),
-            Step::Revoke { grant } => {
-                let named = |held: &&mut Grant<'_>| held.words.is_called(grant);
-                for held in self.grants.iter_mut().filter(named) {
-                    held.ended = true;
-                }
-            }
+            Step::Revoke { grant } => self.revoke(grant),
             Step::Advance { seconds } => self.clock = self.clock.saturating_add(*seconds),
-            Step::EndSession {} => {
-                self.end_session();
-                if self.keeps {
-                    self.counts_again.clone_from(&self.shown_for_good);
-                }
-            }
+            Step::EndSession {} => self.end_session_for_good(),
             Step::Restart(restart) => {
                 self.end_session();
                 if !restart.keeps_answers() {
@@ -192,7 +186,22 @@ impl<'c> Holdings<'c> {
         }
     }
 
+    fn revoke(&mut self, grant: &str) {
+        let named = |held: &&mut Grant<'_>| held.words.is_called(grant);
+        for held in self.grants.iter_mut().filter(named) {
+            held.ended = true;
+        }
+    }
+
+    fn end_session_for_good(&mut self) {
+        self.end_session();
+        if self.keeps {
+            self.counts_again.clone_from(&self.shown_for_good);
+        }
+    }
+
     fn end_session(&mut self) {
+        self.is_asked_again();
         for grant in &mut self.grants {
             // The next session begins with what every session begins with.
             if grant.words.is_default() {
@@ -262,7 +271,10 @@ impl<'c> Holdings<'c> {
                 *uses = uses.saturating_sub(1);
             }
         }
-        for (shown, answer) in &seen.questions {
+        for (number, (shown, answer)) in seen.questions.iter().enumerate() {
+            if approval == Approval::ShownPaths && !self.answers.count(number) {
+                continue;
+            }
             let lasts = ["session", "always"]
                 .iter()
                 .any(|word| answer.contains(word));
@@ -377,8 +389,10 @@ impl<'c> Holdings<'c> {
         match approval {
             Approval::WholeCall => seen.asked_yes(),
             Approval::ShownPaths => {
-                let mut answered = seen.questions.iter();
-                answered.any(|(shown, answer)| is_yes(answer) && mentions(shown, path, self.cwd))
+                let mut answered = seen.questions.iter().enumerate();
+                answered.any(|(number, (shown, answer))| {
+                    is_yes(answer) && self.answers.count(number) && mentions(shown, path, self.cwd)
+                })
             }
         }
     }

@@ -120,6 +120,7 @@ mod tests {
                 class,
                 code: String::new(),
                 questions: Vec::new(),
+                meanwhile: Vec::new(),
                 value,
                 delta: Vec::new(),
                 canaries: Vec::new(),

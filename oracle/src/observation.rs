@@ -5,7 +5,9 @@
 
 use std::cell::LazyCell;
 
-use bisim_world::protocol::{End, FsEffect, NetAttempt, RawTrace, Step, StepOutcome, StepTrace};
+use bisim_world::protocol::{
+    End, FsEffect, Happened, NetAttempt, RawTrace, Step, StepOutcome, StepTrace,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -133,6 +135,8 @@ pub struct StepSeen {
     pub code: String,
     /// What was shown and answered.
     pub questions: Vec<(String, String)>,
+    /// Of each question in turn, what happened while it waited.
+    pub meanwhile: Vec<Vec<Happened>>,
     /// What the model or the prober was given.
     pub value: Value,
     /// What the step changed.
@@ -228,6 +232,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
             class,
             code,
             questions: Vec::new(),
+            meanwhile: Vec::new(),
             value: Value::Null,
             delta: std::mem::take(&mut late),
             canaries: Vec::new(),
@@ -291,6 +296,11 @@ fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary<'_>]) -> StepS
             .questions
             .iter()
             .map(|question| (question.shown.clone(), question.answer.clone()))
+            .collect(),
+        meanwhile: seen
+            .questions
+            .iter()
+            .map(|question| question.meanwhile.clone())
             .collect(),
         value,
         delta: Vec::new(),

@@ -4,7 +4,7 @@
 //! *must*; every step is judged against both and against ground truth. The
 //! relation is a value, it is pure, it never panics, and it says why.
 
-use bisim_world::protocol::{RawTrace, Step};
+use bisim_world::protocol::{Meanwhile, RawTrace, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::canon::told;
@@ -196,6 +196,8 @@ pub fn judge_seen(
             // One side was cut earlier; that step has been judged. What the
             // other still does is held against the grants alone.
             if let Some(seen_a) = seen_a {
+                held_hermes.follow_meanwhile(&seen_a.meanwhile);
+                held_agent.follow_meanwhile(&seen_a.meanwhile);
                 let outside = held_agent.outside(step, seen_a, Approval::ShownPaths);
                 beyond(&mut judgement, index, step, outside);
             }
@@ -203,6 +205,10 @@ pub fn judge_seen(
             held_agent.follow(step);
             continue;
         };
+        // The grants are the case's: they end for both when they do for the agent, which has
+        // them as they are written. Whether Hermes' user was asked at all is Hermes' own matter.
+        held_hermes.follow_meanwhile(&seen_a.meanwhile);
+        held_agent.follow_meanwhile(&seen_a.meanwhile);
         let mut outside_h = held_hermes.outside(step, seen_h, Approval::WholeCall);
         let mut outside_a = held_agent.outside(step, seen_a, Approval::ShownPaths);
         held_hermes.follow(step);
@@ -233,7 +239,9 @@ pub fn judge_seen(
         };
         let judged = judge_step(index, &pair, mask, diverged);
         diverged |= !told(&seen_h.delta).eq(told(&seen_a.delta))
-            || seen_h.class.level() != seen_a.class.level();
+            || seen_h.class.level() != seen_a.class.level()
+            // What happened to one of them only, because the other did not ask.
+            || !doings(seen_h).eq(doings(seen_a));
         judgement.steps.push(judged);
         judgement.hermes_outside.extend(outside_h);
         judgement.agent_outside.extend(outside_a);
@@ -249,6 +257,12 @@ pub fn judge_seen(
         });
     }
     judgement
+}
+
+/// What happened while a user was asked in a step.
+fn doings(seen: &StepSeen) -> impl Iterator<Item = &Meanwhile> {
+    let all = seen.meanwhile.iter().flatten();
+    all.map(|happened| &happened.what)
 }
 
 fn late(

@@ -13,6 +13,7 @@ use bisim_world::protocol::{Held, Step};
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
 mod conversations;
+mod doings;
 mod names;
 mod rules;
 mod stated;
@@ -337,6 +338,7 @@ fn lint(case: &Case) -> Vec<String> {
         lint_held(held, &mut grants, &mut wrong);
     }
     conversations::lint(case, &mut wrong);
+    doings::lint(case, &mut wrong);
     rules::lint(case, &mut wrong);
     for (earlier, step) in (0_u64..).zip(&case.job.script) {
         if let Step::Call { args, .. } = step

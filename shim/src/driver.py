@@ -104,6 +104,11 @@ class Session:
         self.cwd = cwd
         self.plan = plan
         self.questions = []
+        # What happened since the last question, and what of it Hermes has no notion of.
+        self.meanwhile = []
+        self.has_ended = False
+        # The case's grants that something here corresponds to, and its kind.
+        self.given = {}
         self.children = {}
         self.conversation = None
         self.number = 0
@@ -194,18 +199,50 @@ class Session:
         """The user is asked; what the case says they answer."""
         if answer is None:
             answer = self.next_answer()
-        self.questions.append((shown, answer))
+        self.questions.append((shown, answer, self.meanwhile))
+        self.meanwhile = []
         return answer
 
     def next_answer(self):
-        """The user's words in turn; the last one goes on, and without any it is a no."""
+        """The user's words in turn, and what they do elsewhere before each; the last word
+        goes on, and without any it is a no."""
+        word, first = self.next_word()
+        self.meanwhile = [(what, self.happen(what)) for what in first]
+        return word
+
+    def next_word(self):
         if len(self.answers) > 1:
             return self.answers.pop(0)
-        return self.answers[0] if self.answers else "deny"
+        if not self.answers:
+            return "deny", []
+        word, first = self.answers[0]
+        self.answers = [(word, [])]
+        return word, first
+
+    def happen(self, what):
+        """The person does something elsewhere while Hermes waits; the notion it lacks, if any."""
+        import json
+
+        ((kind, of),) = json.loads(what).items()
+        if kind == "revoke":
+            return "" if self.withdraw(of["grant"]) else "no-revocation"
+        if kind == "advance":
+            return "no-expiry"
+        if kind == "end_session":
+            from tools import approval
+
+            # What a front end does at once; the rest waits until the call is over.
+            approval.clear_session(self.key)
+            self.has_ended = True
+            return ""
+        if kind == "withdraw":
+            self.withdraw_always()
+            return ""
+        return "no-mode"
 
     def hush(self):
         """Whoever is asked from here on says no."""
-        self.kept = self.answers[-1:]
+        self.kept = [(word, []) for word, _ in self.answers[-1:]]
         self.answers = []
 
     def speak(self):
@@ -250,6 +287,9 @@ class Session:
             import json
 
             text = json.dumps(text)
+        if self.has_ended:
+            self.has_ended = False
+            self.end()
         return {"text": text, "raised": raised, "questions": list(self.questions)}
 
     def batch(self, calls):
@@ -324,7 +364,7 @@ class Session:
             # A front end brings its own way to the person; without one there is nobody to ask.
             from tools.clarify_tool import clarify_tool
 
-            ask = (lambda question, choices: self.next_answer()) if self.front.asks else None
+            ask = (lambda question, choices: self.next_word()[0]) if self.front.asks else None
             return clarify_tool(question=args.get("question", ""), choices=args.get("choices"), callback=ask)
         if tool == "todo":
             # This and the next are done by the agent's loop, on stores of its own.
@@ -366,8 +406,9 @@ class Session:
             self.memories = load_on_disk_store()
         return self.memories
 
-    def stand(self, kind, words):
-        """Give a standing approval, the way the front end would keep it; whether there is one."""
+    def stand(self, grant, kind, words):
+        """Give a standing approval, the way the front end would keep it; whether there is one.
+        `grant` is the case's name for it."""
         from tools import approval
 
         if kind == "session":
@@ -380,11 +421,13 @@ class Session:
             self.front.mode = words[0]
         else:
             return False
+        self.given[grant] = kind
         return True
 
-    def withdraw(self, kind):
+    def withdraw(self, grant):
         """Take a standing approval back, where a front end can; whether it could."""
-        if kind == "mode" and hasattr(self.front, "mode"):
+        if self.given.get(grant) == "mode" and hasattr(self.front, "mode"):
+            del self.given[grant]
             self.front.mode = "default"
             return True
         return False

@@ -7,7 +7,8 @@ use std::ffi::CStr;
 use bisim_world::WorldError;
 use bisim_world::driver::{Driver, Interior, StepSink};
 use bisim_world::protocol::{
-    Context, Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace,
+    Context, Drive, FileKind, FileSpec, Happened, Job, Meanwhile, QuestionTrace, Step, StepOutcome,
+    StepTrace,
 };
 use bisim_world::serves;
 use bisim_world::template::HERMES_CONFIG;
@@ -24,8 +25,6 @@ mod screen;
 mod settings;
 mod standing;
 mod wire;
-
-use standing::Standings;
 
 /// The part that forks.
 pub(crate) const FORKING: &CStr = c"hermes_shim_forking";
@@ -179,13 +178,7 @@ impl HermesDriver {
             .is_some_and(|minor| minor < 19)
     }
 
-    fn step(
-        &self,
-        py: Python<'_>,
-        session: &Bound<'_, PyAny>,
-        standings: &mut Standings,
-        step: &Step,
-    ) -> PyResult<StepTrace> {
+    fn step(&self, py: Python<'_>, session: &Bound<'_, PyAny>, step: &Step) -> PyResult<StepTrace> {
         match step {
             Step::Call { tool, args, by } => {
                 let arguments = py
@@ -259,15 +252,15 @@ impl HermesDriver {
                 let told: String = session.call_method1("spawn", (child,))?.extract()?;
                 Ok(spawned(told))
             }
-            Step::Grant(held) => standings.give(session, held),
-            Step::Revoke { grant } => standings.withdraw(session, grant),
+            Step::Grant(held) => standing::give(session, held),
+            Step::Revoke { grant } => standing::withdraw(session, grant),
             // Scopes (once, session, always) do not run out by themselves.
             Step::Advance { .. } => Ok(unsupported("no-expiry")),
             Step::Restart(restart) => {
                 // Hermes is not killed in the middle: it makes the whole call.
                 if let Some(cut) = &restart.during {
                     session.call_method0("hush")?;
-                    self.step(py, session, standings, &cut.step)?;
+                    self.step(py, session, &cut.step)?;
                     session.call_method0("speak")?;
                 }
                 restart::run(session, restart)
@@ -377,24 +370,25 @@ impl Driver for HermesDriver {
                 .bind(py)
                 .getattr("Session")
                 .and_then(|class| {
-                    let words = job.user.words();
-                    class.call1((job.context.word(), words, cwd, plan(job), has_servers(job)))
+                    class.call1((
+                        job.context.word(),
+                        answers(job),
+                        cwd,
+                        plan(job),
+                        has_servers(job),
+                    ))
                 })
                 .map_err(|error| WorldError::new("begin session", describe(py, &error)))?;
-            let mut standings = Standings::default();
             for held in &job.held {
-                standings
-                    .give(&session, held)
+                standing::give(&session, held)
                     .map_err(|error| WorldError::new("give standing", describe(py, &error)))?;
             }
             for step in &job.script {
                 steps.begin()?;
                 let step = steps.filled(step);
-                let trace = self
-                    .step(py, &session, &mut standings, &step)
-                    .unwrap_or_else(|error| {
-                        StepTrace::of(StepOutcome::Raised(describe(py, &error)))
-                    });
+                let trace = self.step(py, &session, &step).unwrap_or_else(|error| {
+                    StepTrace::of(StepOutcome::Raised(describe(py, &error)))
+                });
                 steps.end(trace)?;
             }
             Ok(())
@@ -489,6 +483,32 @@ fn spawned(told: String) -> StepTrace {
     }
 }
 
+/// What the user answers in turn, and before each what they do elsewhere, as JSON.
+fn answers(job: &Job) -> Vec<(String, Vec<String>)> {
+    let in_json = |doing: &Meanwhile| serde_json::to_string(doing).unwrap_or_default();
+    job.user
+        .answers()
+        .into_iter()
+        .map(|answer| (answer.answer, answer.first.iter().map(in_json).collect()))
+        .collect()
+}
+
+/// What was shown, what was answered, and what happened in between: each as it was
+/// given, and what of Hermes' it lacked.
+type Question = (String, String, Vec<(String, String)>);
+
+fn question((shown, answer, meanwhile): Question) -> QuestionTrace {
+    let happened = |(what, lacks): (String, String)| {
+        let what = serde_json::from_str(&what).ok()?;
+        Some(Happened { what, lacks })
+    };
+    QuestionTrace {
+        shown,
+        answer,
+        meanwhile: meanwhile.into_iter().filter_map(happened).collect(),
+    }
+}
+
 /// What one tool call gave, as `driver.py` returns it.
 #[derive(FromPyObject)]
 struct Seen {
@@ -497,7 +517,7 @@ struct Seen {
     #[pyo3(item)]
     raised: Option<String>,
     #[pyo3(item)]
-    questions: Vec<(String, String)>,
+    questions: Vec<Question>,
 }
 
 impl Seen {
@@ -506,11 +526,7 @@ impl Seen {
             Some(raised) => StepOutcome::Raised(raised),
             None => fate::of(tool, &self.text, !self.questions.is_empty()),
         };
-        let questions = self
-            .questions
-            .into_iter()
-            .map(|(shown, answer)| QuestionTrace { shown, answer })
-            .collect();
+        let questions = self.questions.into_iter().map(question).collect();
         StepTrace {
             text: self.text,
             questions,

@@ -15,12 +15,14 @@ mod flip;
 mod restart;
 mod rule;
 mod serves;
+mod user;
 
 pub use conversation::{Conversation, ConversationSource, Said};
 pub use flip::{Flip, When};
 pub use restart::{Cut, Damage, Harm, Kept, Restart};
 pub use rule::{Decision, Rule};
 pub use serves::Serves;
+pub use user::{Answer, Happened, Meanwhile, Mode, SILENCE, UserModel, Word};
 
 /// Bumped whenever a message changes meaning; both sides refuse another one.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -232,40 +234,6 @@ impl Drive {
     }
 }
 
-/// How the user of a case answers every question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum UserModel {
-    /// Says no to everything.
-    DenyAll,
-    /// Says yes, this once, to everything.
-    GrantOnce,
-    /// Says yes, for this session, to everything.
-    GrantSession,
-    /// Answers with this literal word (for answers a subject does not know).
-    Literal(String),
-    /// Answers with these words in turn; the last one goes on. The word
-    /// [`SILENCE`] stands for no answer at all.
-    Words(Vec<String>),
-}
-
-/// The word for a user who never answers: the question waits until its
-/// subject gives up. Hermes waits for `approvals.timeout` seconds.
-pub const SILENCE: &str = "(silence)";
-
-impl UserModel {
-    /// The answers in turn; the last one goes on.
-    pub fn words(&self) -> Vec<String> {
-        match self {
-            Self::DenyAll => vec!["deny".to_owned()],
-            Self::GrantOnce => vec!["once".to_owned()],
-            Self::GrantSession => vec!["session".to_owned()],
-            Self::Literal(word) => vec![word.clone()],
-            Self::Words(words) => words.clone(),
-        }
-    }
-}
-
 /// One grant of a case, in words both subjects understand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -464,6 +432,9 @@ pub struct QuestionTrace {
     pub shown: String,
     /// The answer given.
     pub answer: String,
+    /// What happened between the question and the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meanwhile: Vec<Happened>,
 }
 
 /// One difference from the template.

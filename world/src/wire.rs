@@ -189,6 +189,7 @@ impl Conversation {
                 questions.push(QuestionTrace {
                     shown: format!("the user's own doing: {command}"),
                     answer: "yes".to_owned(),
+                    meanwhile: Vec::new(),
                 });
                 if let Err(why) = by_hand(command, &cwd) {
                     return Some(why);
@@ -198,6 +199,7 @@ impl Conversation {
             questions.push(QuestionTrace {
                 shown: shown::in_words(question),
                 answer: word.clone(),
+                meanwhile: Vec::new(),
             });
             asked.push(shown::files(question));
             shown::answered(client, question, &word, &session);

@@ -94,6 +94,7 @@ faults! {
     CancelIsYes = "cancel-is-yes", "closing the dialog counts as yes";
     FailureIsYes = "failure-is-yes", "a dialog that broke counts as yes";
     NoIsYes = "no-is-yes", "no counts as yes";
+    YesOutlivesItsGround = "yes-outlives-its-ground", "what ends while a question is open has not ended for its answer";
     AnswerGrantsTheFirst = "answer-grants-the-first", "a yes to a child is a grant for the first agent";
     HoldsWhateverIsSaid = "holds-whatever-is-said", "with a yes anything can be had, of any kind, whatever was shown";
     YesLooksAnywhere = "yes-looks-anywhere", "a call that was let look at one place looks anywhere";

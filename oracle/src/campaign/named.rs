@@ -16,7 +16,7 @@ mod testing;
 mod unvouched;
 mod view;
 
-use bisim_world::protocol::{FileKind, Step};
+use bisim_world::protocol::{FileKind, Happened, RawTrace, Step};
 
 use crate::case::Case;
 use crate::holdings::{Holdings, below};
@@ -95,7 +95,7 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
     ]
     .iter()
     .any(|class| step.agent.starts_with(class));
-    (refused_or_asked && !is_held(case, step.step)).then_some("not-held")
+    (refused_or_asked && !is_held(case, result.agent.as_ref(), step.step)).then_some("not-held")
 }
 
 /// Whether a step is a search in which Hermes, without ripgrep, finds nothing because it
@@ -105,10 +105,12 @@ pub(crate) fn is_found_below_a_dot(case: &Case, result: &CaseResult, step: &Step
         && service::rule(case, result, step) == Some(service::BELOW_A_DOT)
 }
 
-/// What is surely held when this step begins.
-fn followed(case: &Case, at: usize) -> Holdings<'_> {
+/// What is surely held when this step begins, by what happened until then while the agent's
+/// user was asked.
+fn followed<'c>(case: &'c Case, agent: Option<&RawTrace>, at: usize) -> Holdings<'c> {
     let mut holdings = Holdings::new(case);
-    for earlier in case.job.script.iter().take(at) {
+    for (place, earlier) in case.job.script.iter().take(at).enumerate() {
+        holdings.follow_meanwhile(&meanwhile(agent, place));
         // No child is made to whom something would be forwarded that is not held.
         let is_made = match earlier {
             Step::Spawn { forward, .. } => forward.iter().all(|grant| holdings.is_live(grant)),
@@ -124,9 +126,19 @@ fn followed(case: &Case, at: usize) -> Holdings<'_> {
     holdings
 }
 
-/// Whether what is held at this step surely covers all the call may do.
-fn is_held(case: &Case, at: usize) -> bool {
-    let holdings = followed(case, at);
+/// Of each question of a step, what happened while it waited.
+fn meanwhile(agent: Option<&RawTrace>, at: usize) -> Vec<Vec<Happened>> {
+    let step = agent.and_then(|agent| agent.steps.get(at));
+    let questions = step.into_iter().flat_map(|step| &step.questions);
+    questions
+        .map(|question| question.meanwhile.clone())
+        .collect()
+}
+
+/// Whether what is held at this step surely covers all the call may do, to its end.
+fn is_held(case: &Case, agent: Option<&RawTrace>, at: usize) -> bool {
+    let mut holdings = followed(case, agent, at);
+    holdings.follow_meanwhile(&meanwhile(agent, at));
     let (tool, args, by) = match case.job.script.get(at) {
         Some(Step::Call { tool, args, by }) => (tool, args, by),
         Some(Step::Spawn { forward, .. }) => {
@@ -277,7 +289,7 @@ mod tests {
             ("sequence:0+h2+c2.0+c2.0", 2, false),
             ("sequence:0+h0+s1+c7.1", 2, false),
         ] {
-            assert_eq!(is_held(&case(name), at), held, "{name}");
+            assert_eq!(is_held(&case(name), None, at), held, "{name}");
         }
     }
 }

@@ -177,7 +177,7 @@ impl Trial {
         Some(CaseFile {
             world: surroundings::world(self.files(), None),
             // Nothing an attacker has the user say is a yes that was offered.
-            user: Some(UserModel::Words(vec![self.datum.text().to_owned()])),
+            user: Some(UserModel::Words(vec![self.datum.text().into()])),
             held: Some(held),
             expect: Some(Expect {
                 effects: Some(ExpectedEffects::AtMost(AtMost { at_most })),

@@ -3,13 +3,15 @@
 //! What for: most ways to hold too much show only in an order: a use after the
 //! end, a child after its parent's grant, an answer after a restart. A sequence
 //! is a list of moves over grants, revocations, children, the clock, ends and
-//! restarts, with calls in between and a user who answers by a list of words.
+//! restarts, with calls in between and a user who answers by a list of words; before an
+//! answer, while the question waits, something of this may happen as well.
 //! A move that refers to nothing (a revocation before any grant) is left out,
 //! so every part of a sequence is a sequence, and it shrinks to the shortest
 //! script with the same verdict.
 
 mod call;
 mod moves;
+mod reply;
 
 use std::fmt;
 
@@ -18,6 +20,7 @@ use bisim_world::protocol::{Context, UserModel};
 
 pub use call::CALLS;
 pub use moves::{ADVANCES, DAMAGES, HOLDS, Move};
+pub use reply::{Doing, Reply};
 
 use super::surroundings::{self, CONTEXTS, USUAL};
 use crate::case::CaseFile;
@@ -32,8 +35,8 @@ pub const ANSWERS: [&str; 7] = ["deny", "once", "session", "always", "view", "YE
 /// Moves in order, and a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
-    /// Places in [`ANSWERS`]; the last one goes on.
-    pub answers: Vec<usize>,
+    /// What is answered in turn; the last one goes on.
+    pub answers: Vec<Reply>,
     /// Where it happens, and so whether there is somebody to ask.
     pub context: Context,
     /// What happens.
@@ -44,28 +47,26 @@ impl Sequence {
     /// The script as a case.
     #[must_use]
     pub fn case_file(&self) -> CaseFile {
-        let words = self
-            .answers
-            .iter()
-            .filter_map(|answer| ANSWERS.get(*answer))
-            .map(|word| (*word).to_owned())
-            .collect();
         let script = moves::script(&self.moves);
+        let words = self.answers.iter().filter_map(|reply| reply.word(&script));
+        let user = Some(UserModel::Words(words.collect()));
         CaseFile {
             world: surroundings::world(call::files(), None),
-            user: Some(UserModel::Words(words)),
+            user,
             ..surroundings::case_file(format!("sequence:{self}"), self.context, script)
         }
     }
 
-    /// The kinds of its moves.
+    /// The kinds of its moves, and of what happens before an answer.
     #[must_use]
     pub fn classes(&self) -> Vec<&'static str> {
-        self.moves.iter().map(Move::class).collect()
+        let moves = self.moves.iter().map(Move::class);
+        let doings = self.answers.iter().filter_map(|reply| reply.first);
+        moves.chain(doings.map(Doing::class)).collect()
     }
 
-    /// Sequences with one move or one answer less, and the same at a terminal; the
-    /// answers never run out.
+    /// Sequences with one move or one answer less or nothing before it, and the same at a
+    /// terminal; the answers never run out.
     pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
         let moves = (0..self.moves.len()).map(|without| {
             let mut smaller = self.clone();
@@ -77,12 +78,18 @@ impl Sequence {
             smaller.answers.remove(without);
             smaller
         });
+        let at_once = (0..self.answers.len()).filter_map(|place| {
+            let mut smaller = self.clone();
+            smaller.answers.get_mut(place)?.first.take()?;
+            Some(smaller)
+        });
         let usual = (self.context != USUAL).then(|| Self {
             context: USUAL,
             ..self.clone()
         });
         moves
             .chain(answers)
+            .chain(at_once)
             .chain(usual)
             .filter(|smaller| !smaller.answers.is_empty() && smaller.has_call())
     }
@@ -96,11 +103,7 @@ impl Sequence {
     pub fn named(name: &str) -> Option<Self> {
         let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('+');
-        let answers: Option<Vec<usize>> = parts
-            .next()?
-            .split('.')
-            .map(|number| number.parse().ok().filter(|n| *n < ANSWERS.len()))
-            .collect();
+        let answers: Option<Vec<Reply>> = parts.next()?.split('.').map(Reply::named).collect();
         let moves: Option<Vec<Move>> = parts.map(Move::named).collect();
         let sequence = Self {
             answers: answers.filter(|answers| answers.len() <= ANSWERS_MAX)?,
@@ -125,8 +128,8 @@ impl fmt::Display for Sequence {
 impl<'a> Arbitrary<'a> for Sequence {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         let context = *bytes.choose(&CONTEXTS)?;
-        let answers = (0..bytes.int_in_range(1..=ANSWERS_MAX)?)
-            .map(|_| bytes.choose_index(ANSWERS.len()))
+        let mut answers: Vec<Reply> = (0..bytes.int_in_range(1..=ANSWERS_MAX)?)
+            .map(|_| Reply::arbitrary(bytes))
             .collect::<arbitrary::Result<_>>()?;
         let count = bytes.int_in_range(1..=MOVES_MAX)?;
         let mut moves: Vec<Move> = (1..count)
@@ -134,6 +137,10 @@ impl<'a> Arbitrary<'a> for Sequence {
             .collect::<arbitrary::Result<_>>()?;
         // What comes after the last call changes nothing that could be seen.
         moves.push(Move::call(bytes)?);
+        // Last, so that the bytes before mean what they meant without it.
+        for reply in &mut answers {
+            *reply = reply.after(bytes)?;
+        }
         Ok(Self {
             answers,
             context,

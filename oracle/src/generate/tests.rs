@@ -210,7 +210,10 @@ fn parts(specimen: &Specimen) -> usize {
     let parts = match specimen {
         Specimen::Command(variant) => variant.chain.len(),
         Specimen::Path(call) => call.forms.len(),
-        Specimen::Sequence(sequence) => sequence.moves.len() + sequence.answers.len(),
+        Specimen::Sequence(sequence) => {
+            let doings = sequence.answers.iter().filter_map(|reply| reply.first);
+            sequence.moves.len() + sequence.answers.len() + doings.count()
+        }
         Specimen::Race(_) | Specimen::Crash(_) => 1,
         Specimen::Plan(trial) => {
             trial.twists.len() + 1 + usize::from(trial.way != super::plans::Way::File)

@@ -204,6 +204,7 @@ fn questions(bytes: &mut Unstructured<'_>) -> Vec<QuestionTrace> {
         .map(|_| QuestionTrace {
             shown: bytes.choose(&PATHS).copied().unwrap_or("").to_owned(),
             answer: bytes.choose(&ANSWERS).copied().unwrap_or("").to_owned(),
+            meanwhile: Vec::new(),
         })
         .collect()
 }

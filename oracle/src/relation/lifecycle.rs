@@ -19,7 +19,7 @@ struct Notion {
     why: &'static str,
 }
 
-const NOTIONS_HERMES_LACKS: [Notion; 5] = [
+const NOTIONS_HERMES_LACKS: [Notion; 6] = [
     Notion {
         code: "no-such-grant",
         rule: "hermes-grants-by-answers",
@@ -45,12 +45,37 @@ const NOTIONS_HERMES_LACKS: [Notion; 5] = [
         rule: "hermes-seals-nothing",
         why: "hermes' settings are taken as they are found",
     },
+    Notion {
+        code: "no-mode",
+        rule: "hermes-is-told-no-mode-meanwhile",
+        why: "hermes' sessions cannot be told from elsewhere to refuse what they would ask about",
+    },
 ];
+
+/// There is no such grant, or none any more: ending it changes nothing for anybody.
+const NOT_THERE: &str = "unknown-grant";
 
 fn notion_of(code: &str) -> Option<&'static Notion> {
     NOTIONS_HERMES_LACKS
         .iter()
         .find(|notion| notion.code == code)
+}
+
+/// What was to happen while somebody was asked and did not, so that the case does not show
+/// what it is about.
+pub(super) fn did_not_happen(hermes: &StepSeen, agent: &StepSeen) -> Option<String> {
+    let of = |seen: &StepSeen, is_known: fn(&str) -> bool| {
+        let all = seen.meanwhile.iter().flatten();
+        let mut lacking = all.map(|happened| happened.lacks.clone());
+        lacking.find(|lacks| !lacks.is_empty() && lacks != NOT_THERE && !is_known(lacks))
+    };
+    let told = |who: &str, lacks: &str| {
+        format!("what was to happen while {who} user was asked did not: {lacks}")
+    };
+    let of_agent = of(agent, |_| false).map(|lacks| told("the agent's", &lacks));
+    of_agent.or_else(|| {
+        of(hermes, |lacks| notion_of(lacks).is_some()).map(|lacks| told("hermes'", &lacks))
+    })
 }
 
 /// Judges a step that grants, revokes, delegates, ends a session or moves the clock.
@@ -85,6 +110,7 @@ pub(super) fn judge(hermes: &StepSeen, agent: &StepSeen) -> (Finding, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bisim_world::protocol::{Happened, Meanwhile};
     use serde_json::Value;
 
     fn seen(class: Class, code: &str) -> StepSeen {
@@ -92,6 +118,7 @@ mod tests {
             class,
             code: code.to_owned(),
             questions: Vec::new(),
+            meanwhile: Vec::new(),
             value: Value::Null,
             delta: Vec::new(),
             canaries: Vec::new(),
@@ -107,6 +134,39 @@ mod tests {
             );
             assert_eq!(finding, Finding::Equal);
             assert!(why.contains(notion.rule), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_did_not_happen_while_the_user_was_asked_gives_no_verdict() {
+        let lacking = |lacks: &str| StepSeen {
+            questions: vec![("create a".to_owned(), "once".to_owned())],
+            meanwhile: vec![vec![Happened {
+                what: Meanwhile::EndSession {},
+                lacks: lacks.to_owned(),
+            }]],
+            ..seen(Class::Ran, "")
+        };
+        for (hermes, agent, told) in [
+            ("", "", None),
+            ("no-mode", "unknown-grant", None),
+            ("unknown-grant", "", None),
+            (
+                "",
+                "no-mode",
+                Some("the agent's user was asked did not: no-mode"),
+            ),
+            (
+                "no-such",
+                "",
+                Some("hermes' user was asked did not: no-such"),
+            ),
+        ] {
+            let found = did_not_happen(&lacking(hermes), &lacking(agent));
+            let as_told = found
+                .as_deref()
+                .map(|why| why.split_once("while ").unwrap().1);
+            assert_eq!(as_told, told, "{hermes} {agent}");
         }
     }
 

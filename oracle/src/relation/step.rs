@@ -94,6 +94,9 @@ fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding,
             )
         };
     }
+    if let Some(why) = lifecycle::did_not_happen(hermes, agent) {
+        return (Finding::Inconclusive, why);
+    }
     match (hermes.class, agent.class) {
         (Class::Died, Class::Died) => {
             return (Finding::Equal, "both died in the same step".to_owned());

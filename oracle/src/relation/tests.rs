@@ -307,6 +307,7 @@ fn a_yes_covers_what_was_shown_to_the_agents_user_and_nothing_else() {
     agent.questions.push(QuestionTrace {
         shown: "create a".into(),
         answer: "once".into(),
+        meanwhile: Vec::new(),
     });
     check(vec![], ran(vec![]), agent.clone(), Finding::Stricter);
     agent

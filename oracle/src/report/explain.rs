@@ -145,6 +145,13 @@ fn tell(step: &StepTrace) -> Vec<String> {
     let mut lines = vec![format!("{:?}", step.outcome)];
     for question in &step.questions {
         lines.push(format!("asked: {}", cut(&question.shown)));
+        lines.extend(question.meanwhile.iter().map(|happened| {
+            let lacks = match happened.lacks.as_str() {
+                "" => String::new(),
+                lacks => format!(" (did not happen: {lacks})"),
+            };
+            format!("meanwhile: {}{lacks}", as_written(&happened.what))
+        }));
         lines.push(format!("answered: {}", question.answer));
     }
     if !step.text.is_empty() {

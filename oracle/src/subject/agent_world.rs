@@ -17,13 +17,14 @@ use hermitcrab::approvals::DeskUser;
 use hermitcrab::model::ModelPort;
 use hermitcrab::ports::{Clock, UserPort};
 use hermitcrab::runtime::{CallReport, GrantWords, Runtime, RuntimeConfig};
-use hermitcrab_core::grant::{AgentId, GrantId};
+use hermitcrab_core::grant::AgentId;
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
 use hermitcrab_core::time::{Instant, Millis};
 use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::Value;
 
+use self::doors::{Doors, Kept, Names};
 use self::jobs::CaseJobs;
 use self::kept::Surrounding;
 use self::user::{CaseUser, Said};
@@ -31,6 +32,7 @@ use self::user::{CaseUser, Said};
 pub use self::error::ProbeError;
 
 mod bounds;
+mod doors;
 mod error;
 mod jobs;
 mod kept;
@@ -71,7 +73,7 @@ pub struct AgentWorld<'j> {
     /// What the user will say and was asked, whichever session it is in.
     said: Rc<Said>,
     /// There if the case starts the program again.
-    surrounding: RefCell<Option<Surrounding>>,
+    surrounding: Kept,
     /// How often it was started.
     starts: Cell<u64>,
     /// It did not start again.
@@ -82,7 +84,7 @@ pub struct AgentWorld<'j> {
 
 struct Open {
     runtime: Runtime,
-    grants: BTreeMap<String, GrantId>,
+    grants: Names,
     children: BTreeMap<String, AgentId>,
 }
 
@@ -90,18 +92,28 @@ impl<'j> AgentWorld<'j> {
     /// Prepares a case; the runtime is opened when something needs it.
     #[must_use]
     pub fn new(job: &'j Job, machine: &'j Machine) -> Self {
+        let clock = CaseClock(Arc::new(AtomicU64::new(1_000_000)));
+        let restarts = job
+            .script
+            .iter()
+            .any(|step| matches!(step, Step::Restart(_)));
+        let surrounding = Kept::new(RefCell::new(restarts.then(Surrounding::new)));
+        let workspace = job.world.as_ref().map(|world| world.cwd.as_str());
+        let doors = Doors {
+            names: Names::default(),
+            clock: clock.clone(),
+            kept: Kept::clone(&surrounding),
+            workspace: PathBuf::from(workspace.unwrap_or_default()),
+            isolation: machine.isolation,
+            has_ended: Cell::new(false),
+        };
         Self {
             job,
             machine,
-            clock: CaseClock(Arc::new(AtomicU64::new(1_000_000))),
+            clock,
             open: RefCell::new(None),
-            said: Rc::new(Said::of(job)),
-            surrounding: RefCell::new(
-                job.script
-                    .iter()
-                    .any(|step| matches!(step, Step::Restart(_)))
-                    .then(Surrounding::new),
-            ),
+            said: Rc::new(Said::of(job, doors)),
+            surrounding,
             starts: Cell::new(0),
             is_closed: Cell::new(false),
             is_gone: Cell::new(false),
@@ -116,7 +128,7 @@ impl<'j> AgentWorld<'j> {
         let mut starts = 1;
         for earlier in job.script.iter().take(step) {
             match earlier {
-                Step::Advance { seconds } => world.advance(*seconds),
+                Step::Advance { seconds } => world.clock.advance(*seconds),
                 Step::Restart(restart) => {
                     starts += 1;
                     if let Some(kept) = world.surrounding.borrow_mut().as_mut() {
@@ -218,9 +230,16 @@ impl<'j> AgentWorld<'j> {
         let runtime = runtime.map_err(|error| error.to_string())?;
         let mut open = Open {
             runtime,
-            grants: BTreeMap::new(),
+            grants: Names::clone(&self.said.doors.names),
             children: BTreeMap::new(),
         };
+        open.grants.borrow_mut().clear();
+        if self.job.user.doings().next().is_some() {
+            let laxest = asking(self.job.context);
+            open.runtime
+                .be_reachable(Path::new(STATE_DIR), laxest)
+                .map_err(|error| format!("another terminal cannot reach the session: {error}"))?;
+        }
         open.runtime.set_ceilings(bounds::of(&self.job.settings));
         if self.job.context == Context::Acp {
             open.runtime.serve_an_editor();
@@ -320,14 +339,6 @@ impl<'j> AgentWorld<'j> {
         kept.as_ref().map_or_else(code, Surrounding::not_started)
     }
 
-    fn advance(&self, seconds: u64) {
-        let later = seconds.saturating_mul(1000);
-        let now = self.clock.0.load(Ordering::SeqCst);
-        self.clock
-            .0
-            .store(now.saturating_add(later), Ordering::SeqCst);
-    }
-
     /// What a session begins with: its user's rules first, so that every grant is made
     /// below them.
     fn furnish(&self, open: &mut Open) -> Result<(), String> {
@@ -392,7 +403,7 @@ fn give(open: &mut Open, held: &Held) -> Result<(), String> {
         .runtime
         .grant(holder, &words)
         .map_err(|error| format!("grant `{}`: {error}", held.id))?;
-    open.grants.insert(held.id.clone(), id);
+    open.grants.borrow_mut().insert(held.id.clone(), id);
     Ok(())
 }
 

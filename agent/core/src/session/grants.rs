@@ -182,6 +182,9 @@ impl Session {
         let Some(revoker) = self.revokers.get(&grant) else {
             return self.refuse(None, Denial::new(DenialCode::UnknownGrant, grant));
         };
+        if fault::is(Fault::YesOutlivesItsGround) && !self.questions.is_empty() {
+            return Effects::none();
+        }
         let ended = self.table.revoke(revoker);
         self.ended(ended)
     }

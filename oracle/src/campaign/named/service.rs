@@ -1,6 +1,6 @@
 //! Differences in what is told of a call that both made.
 
-use bisim_world::protocol::{EffectKind, FileKind, FsEffect, RawTrace, Step};
+use bisim_world::protocol::{EffectKind, FileKind, FsEffect, Meanwhile, RawTrace, Step};
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if let Some(rule) = ordinary::rule(case, at, &seen) {
         return Some(rule);
     }
-    if view::is_empty(case, at, step, &heard) {
+    if view::is_empty(case, Some(agent), step, &heard) {
         return Some("view-of-what-is-held");
     }
     let changed = delta(agent, at);
@@ -167,12 +167,19 @@ fn begins_before(case: &Case, at: usize) -> bool {
     let mut before = case.job.script.iter().take(at);
     before
         .any(|step| matches!(step, Step::EndSession {} | Step::Restart(_)) || step.cut().is_some())
+        || ends_while_asked(case)
 }
 
 /// Whether a session ended before this step, and its program went on.
 fn ended_before(case: &Case, at: usize) -> bool {
     let mut before = case.job.script.iter().take(at);
-    before.any(|step| matches!(step, Step::EndSession {}))
+    before.any(|step| matches!(step, Step::EndSession {})) || ends_while_asked(case)
+}
+
+/// Whether the user ends a session while they are asked.
+fn ends_while_asked(case: &Case) -> bool {
+    let mut doings = case.job.user.doings();
+    doings.any(|doing| matches!(doing, Meanwhile::EndSession {}))
 }
 
 /// Whether a change is told, besides what it is told, that another agent wrote the file.

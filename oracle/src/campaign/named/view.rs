@@ -1,6 +1,6 @@
 //! Commands that are shown nothing of the workspace.
 
-use bisim_world::protocol::Step;
+use bisim_world::protocol::{RawTrace, Step};
 use serde_json::Value;
 
 use super::followed;
@@ -10,11 +10,17 @@ use crate::relation::StepJudgement;
 /// Whether a command that a person let run found no workspace, because nothing lets it be
 /// read any more, or only for so many times: nobody counts what a command reads, so such a
 /// grant shows it nothing.
-pub(super) fn is_empty(case: &Case, at: usize, step: &StepJudgement, heard: &Value) -> bool {
+pub(super) fn is_empty(
+    case: &Case,
+    agent: Option<&RawTrace>,
+    step: &StepJudgement,
+    heard: &Value,
+) -> bool {
+    let at = step.step;
     let Some(Step::Call { tool, by, .. }) = case.job.script.get(at) else {
         return false;
     };
-    let mut holdings = followed(case, at);
+    let mut holdings = followed(case, agent, at);
     holdings.spend();
     let nothing = format!("cd: {}: No such file or directory", case.cwd());
     let output = heard.get("output").and_then(Value::as_str);
@@ -41,7 +47,7 @@ mod tests {
             agent: agent.to_owned(),
             ..judgement(at)
         };
-        is_empty(&case, at, &step, heard)
+        is_empty(&case, None, &step, heard)
     }
 
     #[test]

@@ -74,6 +74,7 @@ fn what_was_shown_and_agreed_to_uses_up_no_grant_of_the_agents() {
             questions: vec![QuestionTrace {
                 shown: shown.into(),
                 answer: answer.into(),
+                meanwhile: Vec::new(),
             }],
             ..ran(vec![effect("/home/u/proj/a0", EffectKind::Created)])
         };
@@ -136,6 +137,7 @@ fn a_yes_for_longer_than_once_covers_what_was_shown_until_the_session_ends() {
             questions: vec![QuestionTrace {
                 shown: format!("changed file {FILE}"),
                 answer: answer.into(),
+                meanwhile: Vec::new(),
             }],
             ..ran(change(EffectKind::Modified, 1))
         };
@@ -178,6 +180,7 @@ fn a_yes_for_good_outlives_its_session_where_the_program_keeps_it() {
             questions: vec![QuestionTrace {
                 shown: format!("changed file {FILE}"),
                 answer: answer.into(),
+                meanwhile: Vec::new(),
             }],
             ..ran(change(1))
         };
@@ -211,6 +214,7 @@ fn a_rule_of_the_case_stands_above_what_is_held_and_what_is_agreed_to() {
         seen.questions.extend(answer.map(|answer| QuestionTrace {
             shown: format!("changed file {file}"),
             answer: answer.into(),
+            meanwhile: Vec::new(),
         }));
         let run = trace(vec![seen]);
         let worst = judged(&case, &run, &run).worst();
@@ -295,4 +299,62 @@ fn a_lifecycle_step_that_hermes_cannot_express_is_no_difference_by_itself() {
         judged(&case, &agent, &hermes).worst(),
         Finding::Inconclusive
     );
+}
+
+#[test]
+fn what_ends_while_the_agents_user_is_asked_covers_nothing_and_voids_their_yes() {
+    use bisim_world::protocol::{Happened, Meanwhile, Mode};
+    const SHOWN: &str = "/home/u/proj/b";
+    let revoke = |grant: &str| Meanwhile::Revoke {
+        grant: grant.into(),
+    };
+    let advance = |seconds| Meanwhile::Advance { seconds };
+    let mode = |to| Meanwhile::Mode { to };
+    let check = |first: &[(Meanwhile, &str)], path: &str, is_covered: bool| {
+        let mut held = hold("fs.modify", FILE);
+        held.id = "g".into();
+        held.seconds = Some(60);
+        let case = case(vec![call()], vec![held]);
+        let happened = first.iter().map(|(what, lacks)| Happened {
+            what: what.clone(),
+            lacks: (*lacks).into(),
+        });
+        let mut agent = ran(vec![effect(path, EffectKind::Modified)]);
+        agent.questions.push(QuestionTrace {
+            shown: format!("changed file {SHOWN}"),
+            answer: "once".into(),
+            meanwhile: happened.collect(),
+        });
+        let mut hermes = ran(Vec::new());
+        hermes.questions.push(QuestionTrace {
+            shown: "patch".into(),
+            answer: "once".into(),
+            meanwhile: Vec::new(),
+        });
+        let judgement = judged(&case, &trace(vec![hermes]), &trace(vec![agent]));
+        let outside = judgement.worst() == Finding::BeyondGrant;
+        assert_eq!(outside, !is_covered, "{first:?} {path}");
+    };
+    let end = Meanwhile::EndSession {};
+    for (first, held, shown) in [
+        (vec![], true, true),
+        (vec![(revoke("g"), "")], false, true),
+        (vec![(revoke("h"), "")], true, true),
+        (vec![(revoke("g"), "unknown-grant")], true, true),
+        (vec![(advance(60), "")], true, true),
+        (vec![(advance(61), "")], false, true),
+        (vec![(advance(600), "")], false, true),
+        (vec![(advance(601), "")], false, false),
+        (vec![(end.clone(), "")], false, false),
+        (vec![(mode(Mode::RejectAll), "")], true, false),
+        (vec![(mode(Mode::Prompt), "")], true, true),
+        (
+            vec![(mode(Mode::RejectAll), ""), (mode(Mode::Prompt), "")],
+            true,
+            true,
+        ),
+    ] {
+        check(&first, FILE, held);
+        check(&first, SHOWN, shown);
+    }
 }

@@ -64,6 +64,7 @@ fn any_step() -> impl Strategy<Value = StepTrace> {
                 .map(|(shown, answer)| QuestionTrace {
                     shown: shown.into(),
                     answer: answer.into(),
+                    meanwhile: Vec::new(),
                 })
                 .collect(),
             effects,

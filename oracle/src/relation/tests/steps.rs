@@ -11,6 +11,7 @@ fn seen(class: Class) -> StepSeen {
         class,
         code: String::new(),
         questions: Vec::new(),
+        meanwhile: Vec::new(),
         value: Value::Null,
         delta: Vec::new(),
         canaries: Vec::new(),

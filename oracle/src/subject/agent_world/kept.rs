@@ -145,7 +145,7 @@ impl Surrounding {
                     true
                 }
                 (Some(name), how) => {
-                    let withdraw = || self.withdraw(workspace, isolation);
+                    let withdraw = || self.withdraw(workspace, isolation).map_err(Trouble);
                     damage::apply::<Trouble>(&state_dir.join(name), how, withdraw)
                         .map_err(|trouble| trouble.0)?
                 }
@@ -190,10 +190,10 @@ impl Surrounding {
     }
 
     /// The person takes back every answer that is kept.
-    fn withdraw(&self, workspace: &Path, isolation: Isolation) -> Result<(), Trouble> {
-        let said = |error: &dyn std::fmt::Display| Trouble(error.to_string());
+    pub(super) fn withdraw(&self, workspace: &Path, isolation: Isolation) -> Result<(), String> {
+        let said = |error: &dyn std::fmt::Display| error.to_string();
         let state = State::open(Path::new(STATE_DIR)).map_err(|error| said(&error))?;
-        let place = self.place(workspace, isolation).map_err(Trouble)?;
+        let place = self.place(workspace, isolation)?;
         let mut keeper = Keeper::open(place, state).map_err(|error| said(&error))?;
         let kept: Vec<StandingId> = keeper.live().map(|(standing, _)| standing.id).collect();
         for id in kept {

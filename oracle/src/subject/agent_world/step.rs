@@ -8,6 +8,7 @@ use hermitcrab_core::rules::Isolation;
 use serde_json::Value;
 
 use super::left::left_behind;
+use super::user::beside;
 use super::{AgentWorld, ISOLATED, ISOLATION_PROBE, PLAN_PROBE, ProbeError, Probes, give, refused};
 
 impl AgentWorld<'_> {
@@ -49,10 +50,33 @@ impl AgentWorld<'_> {
         if self.is_closed.get() {
             return Ok(self.not_started());
         }
+        self.said.take_asked();
+        let mut trace = self.step_alone(step, probes)?;
+        beside(&mut trace.questions, self.said.take_asked());
+        // Whoever's session was ended from elsewhere begins another.
+        if self.said.doors.has_ended.take() {
+            self.begin_another().map_err(broken)?;
+        }
+        Ok(trace)
+    }
+
+    /// The session ends, if it has not, and the next one begins.
+    fn begin_another(&self) -> Result<(), String> {
+        self.with_open(|open| {
+            open.runtime
+                .begin_session()
+                .map_err(|error| error.to_string())?;
+            open.grants.borrow_mut().clear();
+            open.children.clear();
+            self.furnish(open)
+        })?
+    }
+
+    fn step_alone(&self, step: &Step, probes: Probes) -> Result<StepTrace, WorldError> {
+        let broken = |message: String| WorldError::new("open the agent's runtime", message);
         match step {
             Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
             Step::Probe { name, input } => {
-                self.said.take_asked();
                 let trace = probe(probes(self, name, input));
                 // A plan's steps are no calls of the script: what they asked is told here.
                 let questions = self.said.take_asked();
@@ -97,29 +121,24 @@ impl AgentWorld<'_> {
                 .map(|()| StepTrace::of(StepOutcome::Ran))
                 .map_err(broken),
             Step::Revoke { grant } => self
-                .with_open(|open| match open.grants.get(grant).copied() {
-                    Some(id) => match open.runtime.revoke(id) {
-                        Ok(_) => StepTrace::of(StepOutcome::Ran),
-                        Err(denial) => refused(&denial),
-                    },
-                    None => StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned())),
+                .with_open(|open| {
+                    let named = open.grants.borrow().get(grant).copied();
+                    match named {
+                        Some(id) => match open.runtime.revoke(id) {
+                            Ok(_) => StepTrace::of(StepOutcome::Ran),
+                            Err(denial) => refused(&denial),
+                        },
+                        None => StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned())),
+                    }
                 })
                 .map_err(broken),
             Step::Advance { seconds } => {
                 self.with_open(|_| ()).map_err(broken)?;
-                self.advance(*seconds);
+                self.clock.advance(*seconds);
                 Ok(StepTrace::of(StepOutcome::Ran))
             }
             Step::EndSession {} => self
-                .with_open(|open| {
-                    open.runtime
-                        .begin_session()
-                        .map_err(|error| error.to_string())?;
-                    open.grants.clear();
-                    open.children.clear();
-                    self.furnish(open)
-                })
-                .and_then(|begun| begun)
+                .begin_another()
                 .map(|()| StepTrace::of(StepOutcome::Ran))
                 .map_err(broken),
             Step::Restart(restart) => self.restart(restart).map_err(broken),
@@ -127,7 +146,7 @@ impl AgentWorld<'_> {
                 .with_open(|open| {
                     let ids: Option<Vec<GrantId>> = forward
                         .iter()
-                        .map(|name| open.grants.get(name).copied())
+                        .map(|name| open.grants.borrow().get(name).copied())
                         .collect();
                     let Some(ids) = ids else {
                         return StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned()));
@@ -161,6 +180,7 @@ fn report(report: CallReport) -> StepTrace {
         .map(|asked| QuestionTrace {
             shown: asked.shown,
             answer: asked.answer,
+            meanwhile: Vec::new(),
         })
         .collect();
     StepTrace {

@@ -1,0 +1,189 @@
+//! What the user of a sequence answers, and what happens before that.
+
+use std::fmt;
+
+use arbitrary::Unstructured;
+use bisim_world::protocol::{Answer, Meanwhile, Mode, Step, Word};
+
+use super::ANSWERS;
+use super::moves::ADVANCES;
+
+/// One answer: a place in [`ANSWERS`], and what happens while the question waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The word.
+    pub word: usize,
+    /// What happens first.
+    pub first: Option<Doing>,
+}
+
+/// What the person does elsewhere; the numbers are those of the moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// The grant with this number, modulo those of the whole script, is revoked.
+    Revoke(usize),
+    /// The clock moves on.
+    Advance(usize),
+    /// The session ends.
+    End,
+    /// The mode refuses from here on.
+    Refuse,
+    /// What outlives a session is taken back.
+    Withdraw,
+}
+
+impl Reply {
+    /// The word alone.
+    pub(super) fn arbitrary(bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        let word = bytes.choose_index(ANSWERS.len())?;
+        Ok(Self { word, first: None })
+    }
+
+    /// The same answer, with something before it or nothing.
+    pub(super) fn after(self, bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        let first = match bytes.int_in_range(0..=9_u8)? {
+            0..=4 => None,
+            5..=6 => Some(Doing::Revoke(bytes.choose_index(4)?)),
+            7 => Some(Doing::Advance(bytes.choose_index(ADVANCES.len())?)),
+            8 => Some(Doing::Refuse),
+            _ if bytes.arbitrary()? => Some(Doing::End),
+            _ => Some(Doing::Withdraw),
+        };
+        Ok(Self { first, ..self })
+    }
+
+    /// As a case writes it. A doing that refers to nothing is left out. So is the end of a
+    /// session that has children: where only one of the two subjects asks, the other's would
+    /// go on working, and the two would be compared for that.
+    pub(super) fn word(&self, script: &[Step]) -> Option<Word> {
+        let word = *ANSWERS.get(self.word)?;
+        let has = |wanted: fn(&Step) -> bool| script.iter().any(wanted);
+        let first = match self.first {
+            None => None,
+            Some(Doing::Revoke(number)) => {
+                let grants: Vec<&str> = script.iter().filter_map(grant).collect();
+                let place = number.checked_rem(grants.len());
+                let named = place.and_then(|place| grants.get(place));
+                named.map(|grant| Meanwhile::Revoke {
+                    grant: (*grant).to_owned(),
+                })
+            }
+            Some(Doing::Advance(number)) => ADVANCES
+                .get(number)
+                .map(|seconds| Meanwhile::Advance { seconds: *seconds }),
+            Some(Doing::End) => (!has(|step| matches!(step, Step::Spawn { .. })))
+                .then_some(Meanwhile::EndSession {}),
+            Some(Doing::Refuse) => Some(Meanwhile::Mode {
+                to: Mode::RejectAll,
+            }),
+            Some(Doing::Withdraw) => {
+                has(|step| matches!(step, Step::Restart(_))).then_some(Meanwhile::Withdraw {})
+            }
+        };
+        Some(match first {
+            None => word.into(),
+            Some(first) => Word::After(Answer {
+                answer: word.to_owned(),
+                first: vec![first],
+            }),
+        })
+    }
+
+    /// The answer with this name, as [`fmt::Display`] writes it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let (word, first) = match name.split_once('!') {
+            None => (name, None),
+            Some((word, first)) => (word, Some(Doing::named(first)?)),
+        };
+        let word = word.parse().ok().filter(|n| *n < ANSWERS.len())?;
+        Some(Self { word, first })
+    }
+}
+
+impl Doing {
+    /// Its kind.
+    #[must_use]
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Revoke(_) => "revocation-while-asked",
+            Self::Advance(_) => "clock-while-asked",
+            Self::End => "session-end-while-asked",
+            Self::Refuse => "refusing-while-asked",
+            Self::Withdraw => "withdrawal-while-asked",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let (kind, rest) = name.split_at_checked(1)?;
+        let number = || rest.parse::<usize>().ok();
+        Some(match kind {
+            "r" => Self::Revoke(number()?),
+            "a" => Self::Advance(number().filter(|n| *n < ADVANCES.len())?),
+            "e" if rest.is_empty() => Self::End,
+            "m" if rest.is_empty() => Self::Refuse,
+            "w" if rest.is_empty() => Self::Withdraw,
+            _ => return None,
+        })
+    }
+}
+
+fn grant(step: &Step) -> Option<&str> {
+    match step {
+        Step::Grant(held) => Some(&held.id),
+        Step::Call { .. }
+        | Step::Probe { .. }
+        | Step::Revoke { .. }
+        | Step::Advance { .. }
+        | Step::EndSession {}
+        | Step::Restart(_)
+        | Step::Spawn { .. } => None,
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.word)?;
+        match self.first {
+            None => Ok(()),
+            Some(Doing::Revoke(number)) => write!(f, "!r{number}"),
+            Some(Doing::Advance(number)) => write!(f, "!a{number}"),
+            Some(Doing::End) => f.write_str("!e"),
+            Some(Doing::Refuse) => f.write_str("!m"),
+            Some(Doing::Withdraw) => f.write_str("!w"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::Sequence;
+
+    #[test]
+    fn what_happens_before_an_answer_refers_to_something() {
+        for (name, first) in [
+            ("1!r0+h0+c2.0", r#"[{"revoke":{"grant":"g0"}}]"#),
+            ("1!r1+h0+c2.0", r#"[{"revoke":{"grant":"g0"}}]"#),
+            ("1!r1+h0+c2.0+h2+c2.0", r#"[{"revoke":{"grant":"g2"}}]"#),
+            ("1!r0+c2.0", ""),
+            ("1!a2+c2.0", r#"[{"advance":{"seconds":61}}]"#),
+            ("1!e+c2.0", r#"[{"end_session":{}}]"#),
+            ("1!e+h0+s1+c2.1", ""),
+            ("1!m+c2.0", r#"[{"mode":{"to":"reject_all"}}]"#),
+            ("1!w+c2.0", ""),
+            ("1!w+x0+c2.0", r#"[{"withdraw":{}}]"#),
+            ("1+c2.0", ""),
+        ] {
+            let sequence = Sequence::named(name).unwrap();
+            assert_eq!(sequence.to_string(), name);
+            let user = sequence.case_file().user.unwrap();
+            let doings: Vec<&Meanwhile> = user.doings().collect();
+            let told = serde_json::to_string(&doings).unwrap();
+            let expected = if first.is_empty() { "[]" } else { first };
+            assert_eq!(told, expected, "{name}");
+        }
+        for name in ["1!+c2.0", "1!z+c2.0", "1!a9+c2.0", "1!e1+c2.0", "9!e+c2.0"] {
+            assert_eq!(Sequence::named(name), None, "{name}");
+        }
+    }
+}
