@@ -315,9 +315,10 @@ fn one(
                 number => format!("{number} changes"),
             };
             tell(&format!(
-                "took back commit {}: {} ({changes}); `{again} {}` brings it back",
+                "took back commit {}: {} ({changes}{}); `{again} {}` brings it back",
                 report.undone.id,
                 one_line(&report.undone.note),
+                elsewhere(runtime, &report.undone),
                 report.id
             ));
             Ok(())
@@ -330,6 +331,17 @@ fn one(
             };
             Err((trouble.to_string(), code))
         }
+    }
+}
+
+/// Where that was, if nothing of it was in the workspace.
+fn elsewhere(runtime: &Runtime, commit: &Kept) -> String {
+    let mut places = commit.touched.iter().map(place_of);
+    match commit.touched.first() {
+        Some(change) if !places.any(|place| place.starts_with(runtime.workspace())) => {
+            format!(" in {}", one_line(&String::from_utf8_lossy(&change.root)))
+        }
+        Some(_) | None => String::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cron::with_job,
-    support::{editor::Editor, home::Home},
+    support::{editor::Editor, home::Home, pty::Pty},
 };
 
 fn run(command: &str) -> Value {
@@ -143,4 +143,55 @@ fn what_an_earlier_version_kept_of_an_editors_session_is_listed_with_what_takes_
     );
     home.ok(&["undo", "1", "--state-dir", own.to_str().unwrap()]);
     assert!(home.project().join("a.txt").exists());
+}
+
+/// That a directory is open, for a file in it, or used everywhere makes nobody's work there one's own.
+#[test]
+fn what_was_done_in_another_workspace_is_not_taken_back_for_what_is_granted_beside_it() {
+    let home = Home::new();
+    home.configure("");
+    for name in ["odd", "shared"] {
+        fs::create_dir(home.path().join(name)).unwrap();
+    }
+    fs::write(home.path().join("note.txt"), "note\n").unwrap();
+    home.ok(&["caps", "grant", "fs.modify=../note.txt"]);
+    home.ok(&["config", "add-directory", "~/shared"]);
+    home.ok(&["exec", "--grant", "fs.*=.", "--", "echo mine > mine.txt"]);
+    let odd = home.path().join("odd");
+    for (grant, line) in [
+        ("fs.*=.", "echo theirs > theirs.txt"),
+        (
+            "fs.*=../shared",
+            "echo theirs > theirs2.txt; echo s > ../shared/s",
+        ),
+    ] {
+        let words = ["exec", "--grant", "fs.*=.", "--grant", grant, "--", line];
+        assert_eq!(home.run_in(&odd, &words).code, Some(0), "{line}");
+    }
+    let mut pty = Pty::start(&home, &[], &[]);
+    pty.sees("or `help`.");
+    pty.prompt();
+    pty.keys("undo\r");
+    pty.sees("took back commit 1");
+    pty.prompt();
+    assert!(odd.join("theirs.txt").exists() && odd.join("theirs2.txt").exists());
+    assert!(!home.project().join("mine.txt").exists());
+    // What was done to the very file that is granted is what one can be about here.
+    let grants = [
+        "--grant",
+        "fs.read=../note.txt",
+        "--grant",
+        "fs.modify=../note.txt",
+    ];
+    let write = r#"{"path": "../note.txt", "content": "other\n"}"#;
+    let words = [&["call"][..], &grants[..], &["write_file", write]].concat();
+    assert_eq!(home.run_in(&odd, &words).code, Some(0));
+    let note = home.path().join("note.txt");
+    assert_eq!(fs::read_to_string(&note).unwrap(), "other\n");
+    pty.keys("undo\r");
+    pty.sees("took back commit 5");
+    let dir = home.path().canonicalize().unwrap();
+    pty.sees(&format!("(1 change in {})", dir.display()));
+    assert_eq!(fs::read_to_string(&note).unwrap(), "note\n");
+    pty.prompt();
 }
