@@ -52,7 +52,7 @@ pub fn tell_what_is_asked(session: &mut Runtime, words: &GrantWords) {
     // Words that mean nothing are told by whoever grants them.
     for what in session.asked_all_the_same(agent, words).unwrap_or_default() {
         say(&format!(
-            "`{}={}` is on {what}, which is asked about each time, whatever is granted, and refused where nobody can be asked",
+            "`{}={}` is on {what}: that itself is asked about each time, whatever is granted, and refused where nobody can be asked; what lies below it goes by its own name",
             visible(&words.verb),
             visible(&words.on)
         ));
