@@ -319,6 +319,12 @@ fn what_would_be_asked_about_is_explained_with_the_grants_that_allow_it() {
     );
     let told = home.ok(&["explain", "fs.read", "a.txt"]);
     assert!(!told.contains("caps grant"), "{told}");
+    // What is asked about each time no grant spares.
+    let told = home.ok(&["explain", "--mode", "prompt", "fs.modify", ".env"]);
+    assert!(
+        told.contains("(sensitive-path)") && !told.contains("caps grant"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -44,8 +44,10 @@ impl Session {
                     grant: Some(grant),
                 };
             }
-            (Ok(_), Judgement::Ask(code, rule)) => (code, rule),
-            (Err(code), Judgement::Ask(_, rule)) => (code, rule),
+            // Where nobody can be asked, a grant is what is looked at first.
+            (Err(code), Judgement::Ask(_, rule)) if !self.may_ask(by) => (code, rule),
+            // Asked about each time: that nothing is held is not why, and a grant would not help.
+            (_, Judgement::Ask(code, rule)) => (code, rule),
             (Err(code), Judgement::Plain) => {
                 let stance = self.mode_on(action);
                 let rule = RuleRef::builtin(match stance {
