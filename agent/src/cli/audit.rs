@@ -237,10 +237,12 @@ impl Page {
 }
 
 fn show(dir: &Path, audit: &Audit) -> u8 {
-    let ledgers = match ledgers(dir) {
+    let mut ledgers = match ledgers(dir) {
         Ok(ledgers) => ledgers,
         Err(code) => return code,
     };
+    // What happened last stands at the end, in whichever of them.
+    ledgers.sort_by_key(modified);
     if !audit.follow && ledgers.is_empty() {
         say("nothing is recorded yet");
         return exit::OK;

@@ -41,11 +41,12 @@ fn ledger(home: &Home, shelf: &str, id: &str) -> PathBuf {
 fn the_ledgers_of_editors_and_jobs_are_shown_and_found() {
     let (home, session, job) = all_kinds();
     let shown = home.ok(&["audit"]);
+    let jobs = shown.find(&format!("jobs/{job}:\n"));
     let editors = shown.find(&format!("\nacp/{session}:\n"));
-    let jobs = shown.find(&format!("\njobs/{job}:\n"));
-    assert!(editors.is_some() && jobs > editors, "{shown}");
+    // The editor came last.
+    assert!(jobs.is_some() && editors > jobs, "{shown}");
     // By the id an editor knows it by, by how its ledger is called, and as its first record has it.
-    let section = &shown[editors.unwrap()..jobs.unwrap()];
+    let section = &shown[editors.unwrap()..];
     let number = section.split_once("session=").unwrap().1;
     let number = number.split_whitespace().next().unwrap();
     for named in [&*session, &session[..6], &format!("acp/{session}"), number] {
@@ -65,6 +66,14 @@ fn the_ledgers_of_editors_and_jobs_are_shown_and_found() {
     for head in heads.lines() {
         home.ok(&["audit", "verify", "--expect", head]);
     }
+    // What a person did since stands at the end.
+    home.ok(&["exec", "--", "true"]);
+    let shown = home.ok(&["audit"]);
+    let (_, end) = shown.rsplit_once("the first ledger:\n").unwrap();
+    assert!(
+        end.contains(" terminal from ") && !end.contains("acp/"),
+        "{end}"
+    );
 }
 
 #[test]
