@@ -304,14 +304,16 @@ fn a_lifecycle_step_that_hermes_cannot_express_is_no_difference_by_itself() {
 #[test]
 fn what_ends_while_the_agents_user_is_asked_covers_nothing_and_voids_their_yes() {
     use bisim_world::protocol::{Happened, Meanwhile, Mode};
-    const SHOWN: &str = "/home/u/proj/b";
+    // Of these neither is named where the other is.
+    const HELD: &str = "/home/u/proj/held.md";
+    const SHOWN: &str = "/home/u/proj/shown.txt";
     let revoke = |grant: &str| Meanwhile::Revoke {
         grant: grant.into(),
     };
     let advance = |seconds| Meanwhile::Advance { seconds };
     let mode = |to| Meanwhile::Mode { to };
     let check = |first: &[(Meanwhile, &str)], path: &str, is_covered: bool| {
-        let mut held = hold("fs.modify", FILE);
+        let mut held = hold("fs.modify", HELD);
         held.id = "g".into();
         held.seconds = Some(60);
         let case = case(vec![call()], vec![held]);
@@ -354,7 +356,7 @@ fn what_ends_while_the_agents_user_is_asked_covers_nothing_and_voids_their_yes()
             true,
         ),
     ] {
-        check(&first, FILE, held);
+        check(&first, HELD, held);
         check(&first, SHOWN, shown);
     }
 }
