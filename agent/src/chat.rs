@@ -342,10 +342,11 @@ impl Chat {
         self.unwritten = Unwritten::default();
         self.forget_reminders();
         let mut slips = Slips::default();
+        let words = self.after_what_ended(runtime, port, words)?;
         runtime.hear(self.agent, Source::User)?;
         self.begin(runtime);
-        self.room.begin(words);
-        self.messages.push(Message::User(words.to_owned()));
+        self.room.begin(&words);
+        self.messages.push(Message::User(words));
         self.stands(runtime, port);
         loop {
             if !port.watch.goes_on() {
@@ -440,6 +441,25 @@ impl Chat {
             Offered::Nothing => Vec::new(),
         };
         self.put(runtime, port, &offers)
+    }
+
+    /// What commands in the background did that have ended since the last call is decided
+    /// before the turn goes on; the user's words come after what is to be told of it.
+    fn after_what_ended(
+        &self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        words: &str,
+    ) -> Result<String, ChatError> {
+        if self.depth > 0 || !port.watch.goes_on() {
+            return Ok(words.to_owned());
+        }
+        runtime.decide_ended(self.agent);
+        // One message: some models take no two of one side after each other.
+        Ok(match self.endings(runtime)? {
+            Some(told) => format!("{told}\n\n{words}"),
+            None => words.to_owned(),
+        })
     }
 
     /// What background commands that ended have to say, if any is to be told.

@@ -349,6 +349,15 @@ fn act(what: What) -> u8 {
     }
 }
 
+/// Before a session ends: what ended in the background is decided, and what is kept of it and
+/// what is lost is said, with whatever else is to be told.
+fn wind_up(runtime: &mut crate::runtime::Runtime) {
+    runtime.wind_up();
+    for line in runtime.take_told() {
+        say(&crate::screen::visible(&line));
+    }
+}
+
 fn say(message: &str) {
     eprintln!("hermitcrab: {message}");
 }

@@ -199,6 +199,8 @@ pub struct Runtime {
     exports: Option<Exports>,
     /// For the person, at the next occasion.
     told: Vec<String>,
+    /// Why what background commands changed was thrown away.
+    lost: Vec<DenialCode>,
     /// The data that steers what is being done for a plan.
     steering: Option<Steering>,
     /// What reaches the agent only when the calls beside this one are over.
@@ -277,6 +279,7 @@ impl Runtime {
             control: None,
             exports: None,
             told: remark.into_iter().collect(),
+            lost: Vec::new(),
             steering: None,
             heard_late: None,
         };

@@ -307,6 +307,14 @@ impl Seat {
             self.keep();
             self.desk.close(came);
         }
+        // What ended is decided while something is held; nobody is asked by whom they left.
+        self.runtime.wind_up();
+        for line in self.runtime.take_told() {
+            let line = crate::screen::visible(&line);
+            // Who hung up finds it where their editor keeps what agents say.
+            eprintln!("hermitcrab: {line}");
+            self.link.say(&format!("{line}\n"));
+        }
         if let Err(error) = self.runtime.end_session() {
             eprintln!("hermitcrab: {error}");
         }
@@ -373,6 +381,8 @@ impl Seat {
                 Belief::Proved => self.proved,
                 Belief::Nothing => Isolation::Unknown,
             };
+            // It ends the session, and with it what was granted.
+            self.runtime.wind_up();
             self.runtime
                 .begin_believing(isolation)
                 .map_err(|why| why.to_string())?;

@@ -73,6 +73,19 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
         Some(words) => say_to(words, &mut seen),
         None => each_line(say_to, &mut seen),
     };
+    super::wind_up(&mut runtime);
+    let lost = runtime.take_lost();
+    let code = match refused(&lost).filter(|_| is_alone) {
+        Some(why) => {
+            say(&why);
+            if code == exit::OK {
+                exit::REFUSED
+            } else {
+                code
+            }
+        }
+        None => code,
+    };
     match runtime.end_session() {
         Ok(()) => code,
         Err(error) => {
@@ -93,10 +106,14 @@ fn one(
     for line in runtime.take_told() {
         say(&crate::screen::visible(&line));
     }
+    let lost = runtime.take_lost();
     match turn {
         Ok(turn) => {
             told(&turn);
-            let refused = if is_alone { refused(&turn) } else { None };
+            // A call that tells of a loss is refused itself.
+            let codes = Some(turn_codes(&turn)).filter(|codes| !codes.is_empty());
+            let codes = codes.unwrap_or(lost);
+            let refused = if is_alone { refused(&codes) } else { None };
             if let Some(why) = &refused {
                 say(why);
             }
@@ -118,16 +135,19 @@ fn one(
     }
 }
 
-/// What of a turn was refused where nobody could be asked, and what its user can do.
-fn refused(turn: &ChatTurn) -> Option<String> {
-    let codes: Vec<_> = turn
-        .made
+/// By which codes calls of a turn were refused.
+fn turn_codes(turn: &ChatTurn) -> Vec<DenialCode> {
+    turn.made
         .iter()
         .filter_map(|made| match made.fate {
             Fate::RanDiscarded(code) | Fate::Refused(code) | Fate::AskedRefused(code) => Some(code),
             Fate::Ran | Fate::ToolError | Fate::Failed(_) => None,
         })
-        .collect();
+        .collect()
+}
+
+/// What was refused where nobody could be asked, and what its user can do.
+fn refused(codes: &[DenialCode]) -> Option<String> {
     let calls = match codes.len() {
         0 => return None,
         1 => "1 call was".to_owned(),

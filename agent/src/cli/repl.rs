@@ -165,6 +165,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         println!("Say in plain words what is to be done, or `help`.");
     }
     let code = repl.each(&mut source, is_terminal);
+    super::wind_up(&mut repl.runtime);
     if is_terminal && repl.going.is_kept() {
         let hint = "`hermitcrab --continue` goes on with this conversation";
         println!("{}", screen.tone(Tone::Dim, hint));

@@ -107,9 +107,7 @@ fn one_call(setting: &Setting, tool: &str, arguments: &Value) -> Result<CallRepo
     let mut runtime = begin::session(setting)?;
     let agent = runtime.first_agent();
     let report = runtime.call(agent, tool, arguments);
-    for line in runtime.take_told() {
-        say(&visible(&line));
-    }
+    super::wind_up(&mut runtime);
     runtime
         .end_session()
         .map_err(|error| (error.to_string(), exit::LEDGER))?;

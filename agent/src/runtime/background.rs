@@ -3,7 +3,8 @@
 //! Each one has a thread that drains its output, so that a flood never blocks
 //! it, and ends it when told to. What it does happens on its own copies and is
 //! decided when it has ended, under the call that started it, at the next call
-//! of any tool: covered changes are kept, the rest is asked about or thrown
+//! of any tool, when a turn of the conversation begins, or before the session
+//! ends (`ends`): covered changes are kept, the rest is asked about or thrown
 //! away. What is held without a question is kept while it runs (`afoot`), and
 //! nobody else sees the rest before its end.
 //!
@@ -13,6 +14,7 @@
 mod attended;
 mod complaints;
 mod decided;
+mod ends;
 mod terminal;
 mod watch;
 

@@ -145,7 +145,7 @@ impl Runtime {
 
     /// Decides what commands in the background did before any of the calls looks; what
     /// was asked for that.
-    fn looked_after(&mut self, by: AgentId) -> Vec<Asked> {
+    pub(super) fn looked_after(&mut self, by: AgentId) -> Vec<Asked> {
         let (mut asked, mut changes) = (Vec::new(), ChangeSummary::default());
         let tool = Tool::Process;
         let done = self.with_hands((by, tool), &mut asked, &mut changes, |hands| {
@@ -366,6 +366,7 @@ impl Share {
             control: None,
             exports: None,
             told: Vec::new(),
+            lost: Vec::new(),
             steering: self.steering,
             heard_late: Some(Vec::new()),
         };

@@ -25,6 +25,7 @@ mod audit_cli;
 mod background;
 mod bearers;
 mod beginning;
+mod between_turns;
 mod caches;
 mod caps_cli;
 mod changing;

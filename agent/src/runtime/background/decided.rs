@@ -14,6 +14,7 @@ use super::{
     super::{
         command::{LeftOut, Reasons, Whose, behind_links, summary},
         hands::Hands,
+        result::ChangeSummary,
         seen::Seen,
         turn::Stop,
     },
@@ -33,6 +34,8 @@ pub struct JobEnd {
     pub discarded: Option<Denial>,
     /// What of it was left out, as others changed it, too, or as it is never kept.
     pub left_out: Option<LeftOut>,
+    /// How much it had changed that was decided at its end.
+    pub changes: ChangeSummary,
     /// Why it may have failed, where that can be told.
     pub reasons: Reasons,
 }
@@ -43,6 +46,13 @@ impl JobEnd {
         Self::unexplained(-15, true, Some(denial))
     }
 
+    /// Whether it had changed something that had to wait for its end, and all of that stands.
+    pub(super) fn is_kept(&self) -> bool {
+        let changes = self.changes;
+        let stands = self.discarded.is_none() && self.left_out.is_none();
+        stands && changes.created + changes.modified + changes.deleted > 0
+    }
+
     /// Nothing it said is a reason.
     fn unexplained(status: i32, killed: bool, discarded: Option<Denial>) -> Self {
         Self {
@@ -50,6 +60,7 @@ impl JobEnd {
             killed,
             discarded,
             left_out: None,
+            changes: ChangeSummary::default(),
             reasons: Reasons::default(),
         }
     }
@@ -136,6 +147,10 @@ impl Hands<'_> {
                 said,
             };
             if let Some(denial) = stopped {
+                self.runtime.tell_stopped(&ran.command, &denial);
+                let Some(job) = self.runtime.jobs.0.get_mut(place) else {
+                    break;
+                };
                 job.killed = true;
                 job.end = Some(JobEnd::stopped(denial));
                 continue;
@@ -156,6 +171,7 @@ impl Hands<'_> {
                 }
                 None => JobEnd::unexplained(-1, killed, None),
             };
+            self.runtime.tell_lost(&ran.command, &end);
             if let Some(job) = self.runtime.jobs.0.get_mut(place) {
                 job.end = Some(end);
             }
@@ -202,6 +218,7 @@ impl Hands<'_> {
             killed,
             discarded,
             left_out,
+            changes: *self.changes,
             reasons: self.reasons(&ran.whose, finished, &ran.seen, [&ran.said, ""]),
         })
     }
