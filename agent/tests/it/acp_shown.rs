@@ -84,14 +84,18 @@ fn of_more_than_is_shown_the_longest_files_are_told_by_their_size_and_none_is_hi
 
 #[test]
 fn what_a_background_command_did_is_not_asked_about_under_another_calls_name() {
-    let command = "echo made > made.txt";
+    // It ends while it is waited for: else it would be decided when the turn begins.
+    let command = "until [ -e go ]; do sleep 0.1; done; echo made > made.txt";
     for (answer, status) in [("allow-once", "completed"), ("reject-once", "failed")] {
         let (mut editor, session) = Editor::ready();
         let start = json!([[["terminal", {"command": command, "background": true}]]]);
         editor.prompt(&session, &start, &[]);
         let job = editor.ended()["rawOutput"]["session_id"].clone();
-        let wait = json!([[["process", {"action": "wait", "session_id": job}]]]);
-        let turn = editor.begin(&session, &wait);
+        let go = json!(["write_file", {"path": "go", "content": "x"}]);
+        let wait = json!(["process", {"action": "wait", "session_id": job}]);
+        let turn = editor.begin(&session, &json!([[go], [wait]]));
+        let question = editor.question();
+        editor.answer(&question, &json!("allow-once"));
         let question = editor.question();
         let asked = &question["params"]["toolCall"];
         let of = |editor: &Editor, kind: &str, id: &Value| {
