@@ -10,6 +10,7 @@ mod edits;
 mod linked;
 mod names;
 mod ordinary;
+mod own_name;
 mod service;
 #[cfg(test)]
 mod testing;
@@ -75,6 +76,12 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
         return Some("hermes-reached-outside");
     }
     if let Some(rule) = names::rule(case, step) {
+        return Some(rule);
+    }
+    if let Some(Step::Call { tool, args, .. }) = case.job.script.get(step.step)
+        && tool == "patch"
+        && let Some(rule) = own_name::rule(case, args, step)
+    {
         return Some(rule);
     }
     if step.finding == Finding::Different {

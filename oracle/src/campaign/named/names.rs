@@ -123,7 +123,7 @@ fn is_too_long(path: &str) -> bool {
 }
 
 /// The path from the root, as it is spelled.
-fn absolute(case: &Case, path: &str) -> String {
+pub(super) fn absolute(case: &Case, path: &str) -> String {
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
     let names = names.collect::<Vec<_>>().join("/");
     let start = if path.starts_with('/') {
@@ -135,7 +135,7 @@ fn absolute(case: &Case, path: &str) -> String {
 }
 
 /// Whether a directory was prepared there, or is on the way to something that was.
-fn is_directory(case: &Case, path: &str) -> bool {
+pub(super) fn is_directory(case: &Case, path: &str) -> bool {
     below(case.cwd(), path)
         || files(case).any(|(file, kind)| {
             below(file, path) && (file != path || matches!(kind, FileKind::Dir(_)))
@@ -218,7 +218,7 @@ fn links_on_the_way(case: &Case, path: &str) -> usize {
     count
 }
 
-fn files(case: &Case) -> impl Iterator<Item = (&str, &FileKind)> {
+pub(super) fn files(case: &Case) -> impl Iterator<Item = (&str, &FileKind)> {
     let world = case.job.world.iter();
     world
         .flat_map(|world| &world.files)
