@@ -16,7 +16,7 @@ use crate::authority::{Cap, Object, Verb};
 use crate::cap::CapTable;
 use crate::fault::{self, Fault};
 use crate::flow::Flow;
-use crate::grant::{AgentId, GrantId};
+use crate::grant::{AgentId, Grant, GrantId, Origin};
 use crate::limits::ACTIONS_PER_TURN_MAX;
 use crate::outcome::{Denial, DenialCode};
 use crate::rules::{Judgement, RuleRef, Rules};
@@ -366,12 +366,22 @@ fn find_grant(
             .flow
             .is_none_or(|flow| flow.vouches(table, (request.by, request.call), grant, action))
     };
-    let grant = if vouches(chosen) {
+    // What the user's own undo is lent is for that alone, whatever runs beside it.
+    let is_meant = |grant| {
+        let is_loan = table.get(grant).map(Grant::origin) == Some(Origin::Loan);
+        !is_loan || request.tool == Tool::Undo
+    };
+    let counts = |grant| is_meant(grant) && vouches(grant);
+    let grant = if counts(chosen) {
         chosen
     } else {
+        let why = match is_meant(chosen) {
+            true => DenialCode::UntrustedFlow,
+            false => DenialCode::NoCap,
+        };
         table
-            .choose_where(request.by, action.cap(), now, vouches)
-            .ok_or((DenialCode::UntrustedFlow, None))?
+            .choose_where(request.by, action.cap(), now, counts)
+            .ok_or((why, None))?
     };
     match must_ask {
         None => Ok(grant),

@@ -119,6 +119,14 @@ fn home(fault: Fault) -> Home {
             };
             !is_permitted(&bench.step(Event::Answer(answer)))
         }),
+        Fault::YesOutlivesItsGround => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            let reading = bench.on_files(&[Verb::FsRead], "b");
+            let held = bench.grant(reading, Uses::Uncounted, SESSION);
+            bench.read("a");
+            bench.step(Event::Revoke(held));
+            !is_permitted(&bench.read("b"))
+        }),
         Fault::ApproveWholeClass => Home::Core(|| {
             let mut bench = Bench::new(Asking::Prompt);
             bench.read("a");

@@ -573,24 +573,3 @@ fn what_runs_is_counted_from_its_permit_to_its_end() {
     assert_eq!(bench.session.running(), 0);
     assert!(!bench.session.is_running());
 }
-
-#[test]
-fn what_was_lent_can_be_used_and_its_end_is_nobodys_reason() {
-    let mut bench = Bench::new(Asking::Refuse);
-    let spec = GrantSpec {
-        holder: AgentId::FIRST,
-        authority: any_program(),
-        uses: Uses::Uncounted,
-        lifetime: SESSION,
-    };
-    let now = bench.now();
-    let parts = bench.session.step(now, Event::Lend(spec)).into_parts();
-    bench.ledger.extend(parts.records);
-    let loan = parts.granted.unwrap();
-    let record = bench.ledger.last().unwrap();
-    assert!(record.text.contains(" by loan "), "{record:?}");
-    assert_eq!(bench.run("one"), Came::Permitted(1));
-    bench.finish();
-    bench.step(Event::Revoke(loan));
-    assert_eq!(bench.run("two"), Came::Denied(DenialCode::NoCap));
-}

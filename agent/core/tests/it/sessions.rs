@@ -11,7 +11,7 @@ use hermitcrab_core::{
     limits::GRANT_LIFETIME_MAX,
     outcome::DenialCode,
     rules::Isolation,
-    session::{Asking, Call, Event},
+    session::{Asking, Call, Event, GrantSpec},
     standing::{
         Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
         StandingId, Surroundings, WallTime,
@@ -337,4 +337,30 @@ fn whoever_sees_all_of_a_place_sees_what_is_protected_below_it() {
     // Of another session's directory nothing is known.
     bench.dir = other.dir;
     assert!(touches(&bench, "a"));
+}
+
+#[test]
+fn what_was_lent_is_for_the_undo_alone_and_its_end_is_nobodys_reason() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let spec = GrantSpec {
+        holder: AgentId::FIRST,
+        authority: bench.on_files(&[Verb::FsCreate], "."),
+        uses: Uses::Uncounted,
+        lifetime: SESSION,
+    };
+    let now = bench.now();
+    let parts = bench.session.step(now, Event::Lend(spec)).into_parts();
+    bench.ledger.extend(parts.records);
+    let loan = parts.granted.unwrap();
+    let record = bench.ledger.last().unwrap();
+    assert!(record.text.contains(" by loan "), "{record:?}");
+    let mut made_by = |tool| {
+        let actions = vec![bench.file(Verb::FsCreate, "a")];
+        bench.call_as(AgentId::FIRST, tool, actions)
+    };
+    let none = Came::Denied(DenialCode::NoCap);
+    assert_eq!(made_by(Tool::WriteFile), none, "beside it");
+    assert_eq!(made_by(Tool::Undo), Came::Permitted(1));
+    bench.step(Event::Revoke(loan));
+    assert_eq!(bench.write("a"), none);
 }
