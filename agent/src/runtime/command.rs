@@ -37,6 +37,7 @@ mod missing;
 mod network;
 mod reached;
 mod reasons;
+mod repository;
 mod seen;
 mod settle;
 mod shell;

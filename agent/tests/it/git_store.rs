@@ -176,3 +176,38 @@ fn a_directory_is_cloned_beside_itself() {
         "{ran:?}"
     );
 }
+
+/// What commands are shown begins with the workspace, so git finds nothing that begins above it
+/// or lies in a store elsewhere; where that is, and what lets it in, is said.
+#[test]
+fn where_a_repository_lies_that_commands_are_not_shown_is_said() {
+    let home = Home::new();
+    let exec = ["exec", "--grant", "fs.*=.", "--"];
+    let made = "git init -q a && mkdir a/src && echo one > a/src/one && git -C a add . && \
+                git -C a -c user.name=n -c user.email=e commit -q -m one && git -C a worktree add -q ../w 2>&1";
+    let outside = std::process::Command::new("sh")
+        .args(["-c", made])
+        .current_dir(home.project())
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    assert!(outside.status.success(), "{outside:?}");
+    let (a, w) = (home.project().join("a"), home.project().join("w"));
+    let within = home.run_in(&a.join("src"), &["exec", "--", "git status --short"]);
+    assert_eq!(within.code, Some(128), "{within:?}");
+    let way_out = format!("`hermitcrab --workspace {}`", a.display());
+    assert!(within.err.contains(&way_out), "{within:?}");
+    let store = a.join(".git").display().to_string();
+    let linked = home.run_in(&w, &["exec", "--", "git status --short"]);
+    assert_eq!(linked.code, Some(128), "{linked:?}");
+    let way_out = format!("`hermitcrab config add-directory {store}`");
+    assert!(linked.err.contains(&way_out), "{linked:?}");
+    // It is as it says.
+    home.ok(&["config", "add-directory", &store]);
+    let shown = home.run_in(&w, &["exec", "--", "git log --format=%s"]);
+    assert_eq!((shown.code, &*shown.out), (Some(0), "one\n"), "{shown:?}");
+    // Where there is none, nothing is said.
+    let none = home.run(&[&exec[..], &["git status --short"]].concat());
+    assert_eq!(none.code, Some(128), "{none:?}");
+    assert!(!none.err.contains("repository begins"), "{none:?}");
+}

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use hermitcrab_core::grant::AgentId;
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 
-use super::{reached, reached::Had, seen};
+use super::{reached, reached::Had, repository, seen};
 use crate::runtime::{hands::Hands, seen::Seen};
 
 /// What git says of a second name it has given to a file of a view, and why.
@@ -41,6 +41,8 @@ pub struct Reasons {
     pub linked: Option<&'static str>,
     /// It asked the kernel for what no command may.
     pub forbidden: Option<&'static str>,
+    /// Git found no repository, where outside there is one.
+    pub unfound: Option<String>,
 }
 
 impl Reasons {
@@ -54,6 +56,7 @@ impl Reasons {
             self.unreached.as_deref(),
             self.linked,
             self.forbidden,
+            self.unfound.as_deref(),
         ]
         .into_iter()
         .flatten()
@@ -73,6 +76,7 @@ impl Reasons {
             ("network", unreached),
             ("links", self.linked.map(Cow::Borrowed)),
             ("system_call", self.forbidden.map(Cow::Borrowed)),
+            ("repository", self.unfound.as_deref().map(Cow::Borrowed)),
         ]
         .into_iter()
         .filter_map(|(key, why)| Some((key, why?)))
@@ -114,6 +118,10 @@ impl Hands<'_> {
             unreached: reached::unreached(&whose.had, finished.ending, &finished.attempts, &said),
             linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
                 .then_some(LINKED),
+            unfound: said
+                .iter()
+                .filter(|_| failed)
+                .find_map(|said| repository::unfound(&self.runtime.config.workspace, said)),
             forbidden: (failed && is_ended_by_filter(finished.ending, &said)).then_some(FORBIDDEN),
         }
     }
