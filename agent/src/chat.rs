@@ -133,6 +133,8 @@ pub enum TurnEnd {
     Halted,
     /// What the model answered could not be carried out, again and again.
     GaveUp,
+    /// The model answered nothing, again and again.
+    Silent,
     /// Whoever watches it stopped it.
     Stopped,
 }

@@ -267,11 +267,13 @@ fn answered(
     };
     match turn {
         Ok(turn) => match turn.end {
-            TurnEnd::Answered | TurnEnd::CutOff | TurnEnd::RoundsSpent | TurnEnd::HeldBack => {
-                Ok(Some(turn.text)
-                    .filter(|text| !is_no_answer(text))
-                    .unwrap_or_default())
-            }
+            TurnEnd::Answered
+            | TurnEnd::CutOff
+            | TurnEnd::RoundsSpent
+            | TurnEnd::HeldBack
+            | TurnEnd::Silent => Ok(Some(turn.text)
+                .filter(|text| !is_no_answer(text))
+                .unwrap_or_default()),
             TurnEnd::Stopped => Err(stopped()),
             TurnEnd::Halted | TurnEnd::GaveUp => Err(format!(
                 "RuntimeError: {}",

@@ -426,9 +426,11 @@ impl Seat {
                     self.link.say(&format!("\n\n({})\n", crate::chat::CUT_OFF));
                     StopReason::MaxTokens
                 }
-                TurnEnd::Answered | TurnEnd::Halted | TurnEnd::GaveUp | TurnEnd::Stopped => {
-                    StopReason::EndTurn
-                }
+                TurnEnd::Answered
+                | TurnEnd::Halted
+                | TurnEnd::GaveUp
+                | TurnEnd::Silent
+                | TurnEnd::Stopped => StopReason::EndTurn,
                 TurnEnd::RoundsSpent | TurnEnd::HeldBack => StopReason::MaxTurnRequests,
             })),
             Err(error @ ChatError::Denied(_)) => {

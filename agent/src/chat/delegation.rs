@@ -263,7 +263,7 @@ impl Chat {
         match came {
             Ok(done) => {
                 let (reason, summary) = match done.end {
-                    TurnEnd::Answered | TurnEnd::CutOff | TurnEnd::Halted => {
+                    TurnEnd::Answered | TurnEnd::CutOff | TurnEnd::Halted | TurnEnd::Silent => {
                         ("completed", done.text)
                     }
                     TurnEnd::RoundsSpent => ("max_iterations", cut_short(&done.text)),
@@ -277,7 +277,8 @@ impl Chat {
                     | TurnEnd::RoundsSpent
                     | TurnEnd::HeldBack
                     | TurnEnd::Halted
-                    | TurnEnd::GaveUp => "completed",
+                    | TurnEnd::GaveUp
+                    | TurnEnd::Silent => "completed",
                 };
                 turn.made.extend(done.made);
                 report(status, summary, None, done.rounds, reason, done.tokens)

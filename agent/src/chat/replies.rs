@@ -44,13 +44,17 @@ impl Chat {
                 {
                     port.watch.noted(self.agent, &why);
                 }
+                let is_silence = words == slips::SAID_NOTHING;
                 port.watch.said(self.agent, &words);
                 turn.text = words;
                 if !reply.calls.is_empty() {
                     return Ok(Some(TurnEnd::GaveUp));
                 }
                 self.messages.push(said_alone(slips::NOTHING));
-                return Ok(Some(end_of(reply.finish)));
+                return Ok(Some(match is_silence {
+                    true => TurnEnd::Silent,
+                    false => end_of(reply.finish),
+                }));
             }
             Next::Make(_) | Next::Tell(_) => {}
         }

@@ -38,7 +38,7 @@ const HOUSEKEEPING: [&str; 3] = ["memory", "todo", "skill_manage"];
 
 /// What stands in for the words of a model that said nothing.
 pub(super) const NOTHING: &str = "(empty)";
-const SAID_NOTHING: &str = "\u{26a0}\u{fe0f} No reply: the model returned empty content after retries and any fallback \
+pub(super) const SAID_NOTHING: &str = "\u{26a0}\u{fe0f} No reply: the model returned empty content after retries and any fallback \
                             providers. Try `continue`, switch model/provider, or inspect the tool output above.";
 const ROUNDS_SPENT: &str = "\u{26a0}\u{fe0f} No reply: the maximum tool-iteration limit was reached before a final \
                             answer. Send `continue` to keep going, or raise `max_iterations`.";

@@ -125,6 +125,7 @@ fn one(
                 | TurnEnd::HeldBack
                 | TurnEnd::Halted
                 | TurnEnd::GaveUp
+                | TurnEnd::Silent
                 | TurnEnd::Stopped => exit::TOOL_FAILED,
             }
         }
@@ -191,7 +192,8 @@ fn each_line(mut say_to: impl FnMut(&str, &mut Seen) -> u8, seen: &mut Seen) -> 
 /// Why a turn, or its last answer, ended before the model was done, if it did so by itself.
 pub fn cut_off(end: TurnEnd) -> Option<&'static str> {
     match end {
-        TurnEnd::Answered | TurnEnd::Stopped => None,
+        // Its last words say of silence that it is one.
+        TurnEnd::Answered | TurnEnd::Silent | TurnEnd::Stopped => None,
         TurnEnd::CutOff => Some(chat::CUT_OFF),
         TurnEnd::RoundsSpent | TurnEnd::HeldBack => {
             Some("the model was cut off: too many answers in one turn")

@@ -558,8 +558,8 @@ impl Repl<'_> {
             }
         }
         match turn.end {
-            // It is said that it was called off.
-            TurnEnd::Stopped => Ok(exit::TOOL_FAILED),
+            // That it was called off, or nothing came, is said.
+            TurnEnd::Stopped | TurnEnd::Silent => Ok(exit::TOOL_FAILED),
             end => match super::chat::cut_off(end) {
                 None => Ok(exit::OK),
                 Some(why) => Err((why.to_owned(), exit::TOOL_FAILED)),

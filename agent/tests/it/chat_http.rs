@@ -85,6 +85,19 @@ fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
+/// A script has no answer in its hands then, and can tell.
+#[test]
+fn a_model_that_answers_nothing_is_no_success() {
+    let dir = bench();
+    let (base, asked) = backend((0..4).map(|_| says("")).collect());
+    let words = ["chat", "--model", "m", "--base-url", &base, "hi"];
+    let output = hermitcrab(dir.path(), &words);
+    assert_eq!(asked.join().unwrap().len(), 4);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("No reply"), "{said}");
+}
+
 #[test]
 fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
     let dir = bench();
