@@ -95,7 +95,7 @@ impl fmt::Display for LedgerError {
                     None => f.write_str(": its disk is full")?,
                 }
                 f.write_str(
-                    "; make room there: `hermitcrab undo --list --all` shows what is kept of earlier commits, and `hermitcrab undo --forget ID` removes it",
+                    "; make room there: `hermitcrab undo --forget --all-but 20 --all` shows what is kept of all commits but the newest 20, and removes that after a yes",
                 )
             }
             Self::Own(error) => write!(f, "the ledger cannot be used: {error}"),

@@ -76,7 +76,10 @@ pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
         Ok(said) => words::undelivered(job, said, false),
         Err(_) => words::undelivered(job, "", true),
     };
-    let was_refused = said.as_ref().is_err_and(|why| why.is_refusal);
+    // What ended in the background is decided while the job holds something, and told.
+    runtime.wind_up();
+    let was_lost = !runtime.take_lost().is_empty();
+    let was_refused = was_lost || said.as_ref().is_err_and(|why| why.is_refusal);
     let (said, error) = match said {
         Ok(said) if said.trim().is_empty() => (said, Some(NOTHING_SAID.to_owned())),
         Ok(said) => (said, None),

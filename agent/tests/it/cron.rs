@@ -215,6 +215,22 @@ fn a_job_with_a_prompt_is_worked_on_by_the_model_with_the_grants_of_its_own() {
         "noted\n"
     );
     assert_eq!(job(&home)["last_status"], "ok");
+    // What a job leaves running ends with it, and that is told.
+    let start = |jobs: &mut Value, prompt: &str| {
+        jobs["jobs"][0]["prompt"] = prompt.into();
+        std::fs::write(cron.join("jobs.json"), jobs.to_string()).unwrap();
+    };
+    let mut jobs: Value =
+        serde_json::from_slice(&std::fs::read(cron.join("jobs.json")).unwrap()).unwrap();
+    let server = json!({"command": "echo F > fin.txt; sleep 1000", "background": true});
+    start(
+        &mut jobs,
+        &json!([[["terminal", server]], "started"]).to_string(),
+    );
+    let ran = tick();
+    let told = "1 background command still ran and was ended; what it changed";
+    assert!(ran.err.contains(told), "{ran:?}");
+    assert!(!home.project().join("fin.txt").exists());
     // Words no job is noted with are not run either, however they got there.
     let file = cron.join("jobs.json");
     let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
