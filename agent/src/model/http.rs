@@ -157,7 +157,7 @@ impl HttpModel {
                 Err(failed) if tries_left > 0 && !has_spoken && may_pass(&failed.error) => {
                     let asked = failed.again_after.unwrap_or_default();
                     if asked > PATIENCE_MAX || asked > deadline.left()? {
-                        return Err(self.without_key(failed.error));
+                        return Err(self.without_key(when_again(failed.error, asked)));
                     }
                     tries_left -= 1;
                     deadline.sleep(wait.max(asked), off)?;
@@ -241,6 +241,19 @@ pub fn check_address(base: &str) -> Result<(), String> {
         return Err("an address holds no password; use `key_env` or `key_file`".to_owned());
     }
     Ok(())
+}
+
+/// The same with how long its backend wants to be left alone, which is longer than anybody waits.
+fn when_again(error: ModelError, asked: Duration) -> ModelError {
+    match error {
+        ModelError::Refused(status, words) => {
+            let gap = if words.is_empty() { "" } else { " " };
+            let seconds = asked.as_secs();
+            let words = format!("{words}{gap}(it wants to be asked again after {seconds} s)");
+            ModelError::Refused(status, words)
+        }
+        other => other,
+    }
 }
 
 /// Whether the same may work a moment later.

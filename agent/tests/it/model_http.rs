@@ -232,7 +232,11 @@ fn what_may_pass_is_tried_again_and_nothing_else() {
         let got = model.complete(ModelRequest::new("m", &[]));
         match (got, expected) {
             (Ok(reply), Ok(text)) => assert_eq!(reply.text, text, "{status}"),
-            (Err(ModelError::Refused(code, _)), Err(expected)) => assert_eq!(code, expected),
+            (Err(ModelError::Refused(code, words)), Err(expected)) => {
+                assert_eq!(code, expected);
+                let told = "busy (it wants to be asked again after 3600 s)";
+                assert_eq!(words == told, status.contains("3600"), "{words}");
+            }
             (got, _) => panic!("{status}: {got:?}"),
         }
     };
