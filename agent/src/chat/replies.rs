@@ -44,7 +44,7 @@ impl Chat {
                 {
                     port.watch.noted(self.agent, &why);
                 }
-                let is_silence = words == slips::SAID_NOTHING;
+                let is_silence = words == slips::SAID_NOTHING && reply.finish != Finish::CutOff;
                 port.watch.said(self.agent, &words);
                 turn.text = words;
                 if !reply.calls.is_empty() {

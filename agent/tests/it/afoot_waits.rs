@@ -29,7 +29,10 @@ fn a_command_that_waits_for_another_sees_what_that_one_made_last() {
 #[test]
 fn what_is_to_be_asked_about_waits_until_nothing_else_runs() {
     let mut bench = Bench::with_files();
-    let id = started(&mut bench, "echo x > beside.txt; echo SECRET=1 > .env");
+    let id = started(
+        &mut bench,
+        "sleep 0.5; echo x > beside.txt; echo SECRET=1 > .env",
+    );
     let wait = json!({"command": "for n in $(seq 40); do sleep 0.05; done; ls -A", "timeout": 60});
     let report = bench.call("terminal", wait);
     assert_eq!(report.fate, Fate::Ran, "{}", report.text);
