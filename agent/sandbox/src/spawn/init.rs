@@ -94,13 +94,13 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let built = root::build(start.template, copier.map(Channel::new), &start.spec)?;
     let without = start.spec.without;
     let mut confined = start.confined;
-    confined.copied = built.copied.clone();
-    confined.strange = built.strange.clone();
-    confined.on_disk = built.on_disk.is_some();
-    if let Some(why) = &built.not_on_disk {
+    confined.copied = built.views.copied.clone();
+    confined.strange = built.views.strange.clone();
+    confined.on_disk = built.views.on_disk.is_some();
+    if let Some(why) = &built.views.not_on_disk {
         confined.missing.push(format!("layers on disk: {why}"));
     }
-    if let Some(why) = &built.bare {
+    if let Some(why) = &built.views.bare {
         confined.missing.push(format!(
             "read-only views: sockets and locks in them are the machine's: {why}"
         ));
@@ -110,7 +110,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     }
     confined.note(Mechanism::NoNesting, &built.no_nesting);
     confined.note(Mechanism::SharedWatches, &start.template.watches);
-    confined.note(Mechanism::IdMaps, &built.owners);
+    confined.note(Mechanism::IdMaps, &built.views.owners);
     // What was built is not the command's to pay for; all it starts is.
     if let Err(error) = start.entrances.enter() {
         let why = format!("the command cannot move inside: {error}");
@@ -191,15 +191,16 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     };
 
     let descriptors: Vec<_> = built
+        .views
         .uppers
         .iter()
         .chain(std::iter::once(&built.exchange))
-        .chain(&built.merged)
-        .chain(built.on_disk.as_ref().map(|disk| &disk.held))
+        .chain(&built.views.merged)
+        .chain(built.views.on_disk.as_ref().map(|disk| &disk.held))
         .chain(&listener)
         .map(AsFd::as_fd)
         .collect();
-    let on_disk = built.on_disk.as_ref().map(|disk| &disk.name);
+    let on_disk = built.views.on_disk.as_ref().map(|disk| &disk.name);
     let ready = Report::Ready(confined, on_disk.map(|name| name.clone().into_bytes())).encode();
     let mut fence = fence;
     // It comes back when the command runs.

@@ -30,9 +30,10 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recu
 pub(crate) use self::places::EXCHANGE_DIR;
 use self::places::{EMPTY, NEW, OWN, place_for};
 pub(crate) use self::sources::{Staged, same_directory};
-pub(crate) use self::store::{OnDisk, is_still};
+pub(crate) use self::store::is_still;
 pub(crate) use self::template::Template;
 use self::tools::{READ_ONLY, open_dir, tmpfs};
+use self::views::Placed;
 use super::channel::Channel;
 use super::spec::Surroundings;
 use crate::mechanism::{Mechanism, MechanismSet};
@@ -63,23 +64,8 @@ const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 
 /// What the caller keeps of the finished root.
 pub(crate) struct Built {
-    /// The upper layer of each copy-on-write view, in order.
-    pub uppers: Vec<OwnedFd>,
-    /// What is seen of each.
-    pub merged: Vec<OwnedFd>,
-    /// Why some of them are copies, if they are.
-    pub copied: Option<String>,
-    /// What holds the place of those that lie on disk, if any do.
-    pub on_disk: Option<OnDisk>,
-    /// Why they do not lie there, although they should.
-    pub not_on_disk: Option<String>,
-    /// Whether the views' files belong to the command's user by an id map, or why not,
-    /// and what was done about it.
-    pub owners: Result<(), String>,
-    /// Why the command is a stranger in one it may write, if it is.
-    pub strange: Option<String>,
-    /// Why sockets and locks in views that cannot be written are the machine's, if so.
-    pub bare: Option<String>,
+    /// The views in it.
+    pub views: Placed,
     /// Why there are no terminals, if there are none.
     pub no_terminals: Option<String>,
     /// Whether no user namespace can be made below this one, or why that is not so.
@@ -101,27 +87,11 @@ pub(crate) fn build(
     let no_terminals = terminals().err().map(|errno| errno.to_string());
     let no_nesting = proc(spec.without)?;
     own(spec)?;
-    let views::Placed {
-        uppers,
-        merged,
-        copied,
-        on_disk,
-        not_on_disk,
-        owners,
-        strange,
-        bare,
-    } = views::place_all(spec, template, copier)?;
+    let views = views::place_all(spec, template, copier)?;
     let exchange = exchange()?;
     enter()?;
     Ok(Built {
-        uppers,
-        merged,
-        copied,
-        on_disk,
-        not_on_disk,
-        owners,
-        strange,
-        bare,
+        views,
         no_terminals,
         no_nesting,
         exchange,

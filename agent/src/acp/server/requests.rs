@@ -1,7 +1,7 @@
 //! Each request a client can make of a session, checked before it is served.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError},
 };
 
@@ -89,16 +89,9 @@ impl Server {
         responder: Responder<LoadSessionResponse>,
         connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        let id = request.session_id.0.to_string();
-        let offered = names(&request.mcp_servers);
-        let begin = |told: super::Tell| {
-            let cwd = place(&request.cwd, &request.additional_directories)?;
-            let past = Past {
-                said: self.kept(&id, &cwd)?,
-                is_silent: false,
-            };
-            self.start(&id, (past, offered), connection, told)
-        };
+        let (id, offered) = (&request.session_id, names(&request.mcp_servers));
+        let at = place(&request.cwd, &request.additional_directories);
+        let begin = |told| self.start_again(id, at, false, offered, connection, told);
         opened(responder, begin, |modes, options| {
             LoadSessionResponse::new()
                 .modes(modes)
@@ -112,21 +105,29 @@ impl Server {
         responder: Responder<ResumeSessionResponse>,
         connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        let id = request.session_id.0.to_string();
-        let offered = names(&request.mcp_servers);
-        let begin = |told: super::Tell| {
-            let cwd = place(&request.cwd, &request.additional_directories)?;
-            let past = Past {
-                said: self.kept(&id, &cwd)?,
-                is_silent: true,
-            };
-            self.start(&id, (past, offered), connection, told)
-        };
+        let (id, offered) = (&request.session_id, names(&request.mcp_servers));
+        let at = place(&request.cwd, &request.additional_directories);
+        let begin = |told| self.start_again(id, at, true, offered, connection, told);
         opened(responder, begin, |modes, options| {
             ResumeSessionResponse::new()
                 .modes(modes)
                 .config_options(options)
         })
+    }
+
+    /// Begins a session with what was said in it; the client is told that, or knows it.
+    fn start_again(
+        self: &Arc<Self>,
+        id: &SessionId,
+        at: Result<PathBuf, Error>,
+        is_silent: bool,
+        offered: Vec<String>,
+        connection: &ConnectionTo<Client>,
+        told: super::Tell,
+    ) -> Result<(), Error> {
+        let id = id.0.to_string();
+        let said = self.kept(&id, &at?)?;
+        self.start(&id, (Past { said, is_silent }, offered), connection, told)
     }
 
     /// A session that can be gone on with, in the place where it was.

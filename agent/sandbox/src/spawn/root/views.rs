@@ -21,7 +21,7 @@ use crate::spawn::spec::{Surroundings, ViewSpec};
 use crate::step::{AtStep, Step, StepError};
 
 /// What was placed.
-pub(super) struct Placed {
+pub(crate) struct Placed {
     /// The layers of the views that have one, in order.
     pub uppers: Vec<OwnedFd>,
     /// What is seen of each.
