@@ -20,6 +20,7 @@ mod change;
 mod direct;
 mod error;
 mod list;
+pub(crate) mod lists;
 mod long;
 mod make;
 pub(crate) mod open;

@@ -40,6 +40,7 @@ mod forget;
 mod ground;
 mod in_time;
 mod incoming;
+mod like;
 mod moved;
 mod noted;
 mod parents;
@@ -79,6 +80,7 @@ pub use self::undo::{Undo, UndoError};
 
 use self::entry::Entry;
 use self::steps::Steps;
+use crate::dircap::lists::hand_nothing_down;
 
 /// The journal's directory in the agent's own.
 pub const DIR_NAME: &str = "journal";
@@ -237,6 +239,7 @@ impl Journal {
         if stat.st_mode & 0o022 != 0 {
             return Err(JournalError::NotOurs(place, "others can write it"));
         }
+        hand_nothing_down(dir.as_fd()).map_err(|errno| io_error("clear", &place, errno))?;
         let journal = Self {
             dir: Arc::new(dir),
             place,

@@ -5,7 +5,8 @@
 //! held when it was shown, the swap is an exchange: what comes out is compared,
 //! and put back if it is something else, so no version is ever lost.
 //!
-//! Not kept: extended attributes, access lists and hard links of the old file.
+//! Its access list (POSIX ACL) goes with its mode, or the mode would let others in.
+//! Not kept: extended attributes and hard links of the old file.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,6 +20,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::FsError;
+use super::lists::{give_list, list_of};
 use super::open::{open_parent, read_all, stat_name, write_all};
 use crate::digest::{digest_file, sha256};
 
@@ -57,6 +59,14 @@ pub(super) fn write(
     let (parent, name) = open_parent(dir, path)?;
     let old = stat_name(parent.as_fd(), &name, path)?;
     check_old(old.as_ref(), base, path)?;
+    let old = match old {
+        Some(stat) => {
+            let list = list_of(&parent, &name)
+                .map_err(|errno| FsError::io("read the access list of", path, errno))?;
+            Some(Old { stat, list })
+        }
+        None => None,
+    };
     let (temporary, stat) = Temporary::write(&parent, path, content, old.as_ref(), mode)?;
     let at = Place {
         parent: parent.as_fd(),
@@ -86,6 +96,13 @@ fn check_old(old: Option<&Stat>, base: Base, path: &RelPath) -> Result<(), FsErr
     }
 }
 
+/// Whose place is taken.
+struct Old {
+    stat: Stat,
+    /// Whom it lets in, beside what its mode says.
+    list: Option<Vec<u8>>,
+}
+
 /// A name in an open directory.
 struct Place<'a> {
     parent: BorrowedFd<'a>,
@@ -108,7 +125,7 @@ impl<'a> Temporary<'a> {
         parent: &'a OwnedFd,
         path: &RelPath,
         content: &[u8],
-        old: Option<&Stat>,
+        old: Option<&Old>,
         mode: Option<u32>,
     ) -> Result<(Self, Stat), FsError> {
         let failed = |operation: &'static str| {
@@ -120,7 +137,7 @@ impl<'a> Temporary<'a> {
         };
         let name = temporary_name().map_err(failed("name a temporary file for"))?;
         let mode = mode
-            .or_else(|| old.map(|stat| stat.st_mode & KEPT_MODE))
+            .or_else(|| old.map(|old| old.stat.st_mode & KEPT_MODE))
             .unwrap_or(0o644);
         let file = rustix::fs::openat(
             parent,
@@ -135,7 +152,9 @@ impl<'a> Temporary<'a> {
         };
         write_all(&file, content).map_err(failed("write"))?;
         if let Some(old) = old {
-            keep_owner(&file, old);
+            keep_owner(&file, &old.stat);
+            give_list(file.as_fd(), old.list.as_deref())
+                .map_err(|errno| FsError::io("keep the access list of", path, errno))?;
         }
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
             .map_err(|errno| FsError::io("set the mode of", path, errno))?;

@@ -16,6 +16,7 @@ use super::Journal;
 use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
 use super::plan::{Plan, Root};
+use crate::dircap::lists::hand_nothing_down;
 use crate::dircap::{FsError, temporary_name};
 
 /// An open root and its staging directory.
@@ -90,6 +91,8 @@ impl Journal {
             Some(area) => area,
             None => entry.dir.try_clone().map_err(at_top(part, "hold"))?,
         };
+        // What is staged lets nobody in whom the workspace lets into what is made in it.
+        hand_nothing_down(area.as_fd()).map_err(|errno| at_top(part, "clear")(errno.into()))?;
         Ok(Opened { root, area })
     }
 }

@@ -5,8 +5,9 @@ use std::os::fd::BorrowedFd;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 
+use super::like::Like;
 use super::plan::Act;
-use super::stage::{Like, Source, Stager, Usable};
+use super::stage::{Source, Stager, Usable};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::Fingerprint;
 use crate::changeset::steps::{Step, StepKind};

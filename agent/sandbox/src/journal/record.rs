@@ -24,10 +24,11 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::areas::path_of;
+use super::like::Like;
 use super::noted::{Noted, name_of};
 use super::plan::{Act, Op, Plan, Root, Staged, Touched};
 use super::recover::Finished;
-use super::stage::{Like, Source, Stager, Usable};
+use super::stage::{Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, io_error, retain};
 use crate::changeset::node::{Holds, Tree, fingerprint, read_tree};
 use crate::dircap::open::{open_parent, stat_name};

@@ -10,29 +10,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::Journal;
 use super::alike;
 use super::besides::counting;
+use super::like::Like;
 use super::plan::Staged;
 use crate::changeset::copy::times;
 use crate::changeset::node::{
-    ACCESS_LISTS, Fingerprint, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
-    open_usable, owner_reads, read_tree,
+    Fingerprint, Holds, Node, Tree, Xattrs, fingerprint, itself, open_usable, read_tree,
 };
 use crate::changeset::now;
-use crate::changeset::owners::Owners;
 use crate::digest::{copy_at_most, copy_beginning};
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
 use crate::dircap::{DIR_FLAGS, FsError, Kind};
-
-/// Up to so many things are flushed one by one; beyond, their file system is.
-const FLUSHED_ONE_BY_ONE_MAX: usize = 16;
-/// Attributes of the system that a new version of a file does not inherit:
-/// rights that were given to the old content.
-const NOT_INHERITED: &[&[u8]] = &[b"security.capability", b"security.ima", b"security.evm"];
 
 /// Where something is copied from.
 #[derive(Clone, Copy)]
@@ -41,20 +34,8 @@ pub(crate) struct Source<'a> {
     pub at: &'a RelPath,
 }
 
-/// What a new thing has from the place it will take.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Like {
-    /// Owner and group, where they are to be others than the agent's.
-    pub owner: Option<u32>,
-    pub group: Option<u32>,
-    /// Attributes of the system on the version before.
-    pub xattrs: Xattrs,
-    /// For new names: how it is read from the source that it is somebody else's still.
-    pub owners: Option<Owners>,
-    /// Each belongs to whom its source does, whatever is said above: what is kept, and
-    /// what comes back, may be of several people.
-    pub is_as_source: bool,
-}
+/// Up to so many things are flushed one by one; beyond, their file system is.
+const FLUSHED_ONE_BY_ONE_MAX: usize = 16;
 
 /// Why a file cannot be given another name, and is copied.
 const NO_SECOND_NAME: [Errno; 5] = [
@@ -409,7 +390,7 @@ impl<'a> Stager<'a> {
         stat: &Stat,
         to: &OwnedFd,
         path: &RelPath,
-        node: &Node,
+        node: &mut Node,
         like: &Like,
     ) -> Result<(), FsError> {
         let failed = |operation: &'static str| {
@@ -437,8 +418,9 @@ impl<'a> Stager<'a> {
         if matches!(node.holds, Holds::Content(_)) && digest != node.digest() {
             return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
         }
-        set_xattrs(to.as_fd(), &node.xattrs, &like.xattrs).map_err(failed("set attributes of"))?;
-        keep_owner(to.as_fd(), like, stat);
+        like.give_xattrs(to.as_fd(), node, is_top(path))
+            .map_err(failed("set attributes of"))?;
+        like.keep_owner(to.as_fd(), stat);
         self.step("set a mode", path)?;
         rustix::fs::fchmod(to, Mode::from_raw_mode(node.mode))
             .map_err(|errno| FsError::io("set the mode of", path, errno))?;
@@ -451,18 +433,19 @@ impl<'a> Stager<'a> {
         dir: BorrowedFd<'_>,
         from: &RelPath,
         to: &RelPath,
-        node: &Node,
+        node: &mut Node,
         like: &Like,
     ) -> Result<(), FsError> {
         let opened = open_beneath(self.area, to, DIR_FLAGS, Links::Refuse)?;
-        set_xattrs(opened.as_fd(), &node.xattrs, &like.xattrs).map_err(|source| FsError::Io {
-            operation: "set attributes of",
-            path: to.clone(),
-            source,
-        })?;
+        like.give_xattrs(opened.as_fd(), node, is_top(to))
+            .map_err(|source| FsError::Io {
+                operation: "set attributes of",
+                path: to.clone(),
+                source,
+            })?;
         let source = open_beneath(dir, from, OFlags::PATH, Links::Refuse)?;
         let stat = rustix::fs::fstat(&source).map_err(|errno| FsError::io("stat", from, errno))?;
-        keep_owner(opened.as_fd(), like, &stat);
+        like.keep_owner(opened.as_fd(), &stat);
         self.step("set a mode", to)?;
         rustix::fs::fchmod(&opened, Mode::from_raw_mode(node.mode))
             .map_err(|errno| FsError::io("set the mode of", to, errno))?;
@@ -485,100 +468,12 @@ pub(crate) enum Usable {
     AsItsModeSays,
 }
 
-impl Like {
-    /// As the version under this name, or, for a new name, as the directory it
-    /// comes into says.
-    pub(crate) fn at(
-        root: BorrowedFd<'_>,
-        path: &RelPath,
-        owners: Option<&Owners>,
-    ) -> Result<Self, FsError> {
-        let (parent, name) = open_parent(root, path)?;
-        let above = rustix::fs::fstat(&parent).map_err(|errno| FsError::io("stat", path, errno))?;
-        let is_root = rustix::process::geteuid().is_root();
-        let Some(old) = stat_name(parent.as_fd(), &name, path)? else {
-            let top = rustix::fs::fstat(root).map_err(|errno| FsError::io("stat", path, errno))?;
-            return Ok(Self {
-                // The command ran as the owner of the directory it was shown.
-                owner: is_root.then_some(top.st_uid),
-                group: if above.st_mode & 0o2000 != 0 {
-                    Some(above.st_gid)
-                } else {
-                    is_root.then_some(top.st_gid)
-                },
-                owners: owners.cloned(),
-                ..Self::default()
-            });
-        };
-        let mut xattrs = Xattrs::new();
-        if owner_reads(&old)
-            && let Ok(file) = crate::dircap::open_plain(&parent, &name)
-        {
-            xattrs = all_xattrs(file.as_fd()).unwrap_or_default();
-            xattrs.retain(|name, _| {
-                (name.starts_with(b"security.") && !NOT_INHERITED.contains(&name.as_slice()))
-                    || name.starts_with(ACCESS_LISTS)
-            });
-        }
-        Ok(Self {
-            owner: Some(old.st_uid),
-            group: Some(old.st_gid),
-            xattrs,
-            owners: None,
-            is_as_source: false,
-        })
-    }
-
-    /// Whose the new thing is to be.
-    fn ids(&self, source: &Stat) -> (Option<Uid>, Option<Gid>) {
-        let (owner, group) = if self.is_as_source {
-            (Some(source.st_uid), Some(source.st_gid))
-        } else {
-            let owners = self.owners.as_ref();
-            (
-                owners.and_then(|owners| owners.user(source)).or(self.owner),
-                owners
-                    .and_then(|owners| owners.group(source))
-                    .or(self.group),
-            )
-        };
-        (owner.map(Uid::from_raw), group.map(Gid::from_raw))
-    }
-
-    /// For what is kept under this name, or comes back from there.
-    pub(crate) fn kept(root: BorrowedFd<'_>, path: &RelPath) -> Self {
-        Self {
-            is_as_source: true,
-            ..Self::at(root, path, None).unwrap_or_default()
-        }
-    }
-}
-
-/// Attributes of the user must be there; those of the system are kept where
-/// the system lets us.
-fn set_xattrs(file: BorrowedFd<'_>, own: &Xattrs, system: &Xattrs) -> io::Result<()> {
-    let none = rustix::fs::XattrFlags::empty();
-    for (name, value) in system {
-        let _kept = rustix::fs::fsetxattr(file, name.as_slice(), value, none);
-    }
-    for (name, value) in own {
-        if !name.starts_with(ACCESS_LISTS) {
-            rustix::fs::fsetxattr(file, name.as_slice(), value, none)?;
-        }
-    }
-    Ok(())
-}
-
-/// Root's files stay those of others; an ordinary user cannot give any away,
-/// and theirs are their own, as with any editor.
-fn keep_owner(file: BorrowedFd<'_>, like: &Like, source: &Stat) {
-    let (owner, group) = like.ids(source);
-    if rustix::fs::fchown(file, owner, group).is_err() {
-        let _kept = rustix::fs::fchown(file, None, group);
-    }
-}
-
 fn joined(base: &RelPath, path: &RelPath) -> Result<RelPath, FsError> {
     base.join(path)
         .map_err(|error| FsError::Denied(Denial::new(error.code(), path)))
+}
+
+/// Whether this place in an area is that of a whole change, and not one within.
+fn is_top(slot: &RelPath) -> bool {
+    !slot.as_bytes().contains(&b'/')
 }

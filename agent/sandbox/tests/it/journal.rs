@@ -5,6 +5,7 @@ mod elsewhere;
 mod exchanged;
 mod forgotten;
 mod held_up;
+mod listed;
 mod moved;
 mod nested;
 mod others;

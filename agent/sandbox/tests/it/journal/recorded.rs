@@ -15,7 +15,7 @@ use crate::support::arranged::small_disk;
 use crate::support::{Workspace, dir_id, rel, tree, undo_in, with_permits};
 
 /// Writes `name`, of which it must hold `base`, and keeps what that displaces.
-fn put(
+pub(super) fn put(
     journal: &Journal,
     workspace: &Workspace,
     (name, content): (&str, &str),
