@@ -178,7 +178,7 @@ struct Where {
 }
 
 /// What `exec`, `call` and `chat` have in common.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 struct Setting {
     #[command(flatten)]
     place: Where,
@@ -197,6 +197,9 @@ struct Setting {
     /// Take in the grant that the reference in this file leads to; - for the standard input
     #[arg(long, value_name = "FILE")]
     object: Option<PathBuf>,
+    /// How much a dry run shows
+    #[arg(skip)]
+    extent: open::Extent,
 }
 
 impl Setting {

@@ -112,6 +112,15 @@ pub struct Prompt<'a> {
     pub portable: &'a [Option<PortableCap>],
 }
 
+/// How much somebody wants to see of what a command changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Each difference: what an answer is given to.
+    Whole,
+    /// How much it is and where. No yes is given to that.
+    Stat,
+}
+
 /// What a person grants for the session with a yes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wider {
@@ -148,6 +157,11 @@ pub trait UserPort {
     /// Puts one question and waits for the reply. Anything but a clear yes
     /// (silence, a closed dialog, unknown words) is a refusal.
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply;
+
+    /// How much is to be shown of what a command did, where that is so many changes.
+    fn detail(&mut self, _changes: usize) -> Detail {
+        Detail::Whole
+    }
 
     /// Of several calls under way, the questions that follow belong to this one.
     fn about(&mut self, _call: usize) {}

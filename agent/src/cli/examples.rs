@@ -23,7 +23,9 @@ Examples:
   # one argument is a line for the shell
   hermitcrab exec -- 'sort names.txt > sorted.txt'
   # see what it would do, and keep nothing
-  hermitcrab exec --dry-run -- rm -r docs";
+  hermitcrab exec --dry-run -- rm -r docs
+  # how much of it where, without the differences
+  hermitcrab exec --dry-run --stat -- npm run build";
 
 pub const CALL: &str = "\
 Examples:

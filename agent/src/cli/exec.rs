@@ -24,7 +24,7 @@ use rustix::fs::FileType;
 use self::through::{Gone, Through};
 use super::{
     Setting, Trouble, begin,
-    open::{Ground, ground},
+    open::{Extent, Ground, ground},
     quoted::quoted,
     run, say, span,
 };
@@ -49,9 +49,32 @@ pub struct Exec {
     /// End it after so many seconds, or after 90s, 10m or 1h; without it, it takes as long as it takes
     #[arg(long, value_name = "TIME", value_parser = span::read)]
     timeout: Option<Duration>,
+    /// Of a dry run: how much would change in which directory, and no differences
+    #[arg(long)]
+    stat: bool,
+    /// Of a dry run: each difference, at a terminal also of more than 200 changes
+    #[arg(long, conflicts_with = "stat")]
+    patch: bool,
     /// The command and its arguments; a single argument is a line for the shell
     #[arg(required = true, last = true)]
     command: Vec<String>,
+}
+
+impl Exec {
+    /// How much is shown of what would change.
+    fn extent(&self, is_dry: bool) -> Result<Extent, Trouble> {
+        let (extent, word) = match (self.stat, self.patch) {
+            (true, _) => (Extent::Stat, "--stat"),
+            (_, true) => (Extent::Patch, "--patch"),
+            (false, false) => return Ok(Extent::AsFits),
+        };
+        if is_dry {
+            return Ok(extent);
+        }
+        let message =
+            format!("`{word}` says what a dry run shows, and this is none; add `--dry-run`");
+        Err((message, exit::USAGE))
+    }
 }
 
 /// Runs it and ends with its status.
@@ -74,6 +97,10 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             .collect::<Vec<_>>()
             .join(" "),
     };
+    let ground = ground(&exec.setting.place)?;
+    let is_dry = ground.is_dry(&exec.setting);
+    let mut setting = exec.setting.clone();
+    setting.extent = exec.extent(is_dry)?;
     let cancel = Cancel::default();
     ambient::on_interrupt(&cancel).map_err(|error| {
         (
@@ -90,8 +117,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             terminal
         }
     });
-    let mut runtime = begin::session_for(&exec.setting, user)?;
-    let ground = ground(&exec.setting.place)?;
+    let mut runtime = begin::session_for(&setting, user)?;
     let asked = exec.timeout;
     let most = ground.config.ceilings(&ground.admin).timeout_max;
     let until = asked.into_iter().chain(most).min();
@@ -100,7 +126,6 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     let apart = through.is_apart();
     runtime.show_progress(Box::new(through));
     let reads = input(&exec.setting)?;
-    let is_dry = ground.is_dry(&exec.setting);
     let is_watched = io::stderr().is_terminal();
     let agent = runtime.first_agent();
     let report = runtime.run_typed(

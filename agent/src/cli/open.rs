@@ -11,6 +11,6 @@ mod session;
 mod words;
 
 pub use ground::{Configured, Ground, configured, ground, seen_from};
-pub use rehearse::{imagine, rehearse, to_try};
+pub use rehearse::{Extent, imagine, rehearse, to_try};
 pub use session::{Past, open, open_bare, ready_or_ended};
 pub use words::{object, tell_what_is_asked, words};

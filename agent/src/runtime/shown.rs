@@ -13,6 +13,7 @@ mod difference;
 mod diffs;
 mod dirs;
 mod received;
+mod stat;
 
 use rustix::time::Timespec;
 
@@ -27,6 +28,7 @@ use crate::text::difflib::Effort;
 
 use self::difference::{difference, legible_at, with_content};
 pub(super) use self::received::received;
+pub(super) use self::stat::stat;
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;

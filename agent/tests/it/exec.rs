@@ -523,3 +523,60 @@ fn who_would_lend_rights_is_not_sent_to_another_tool() {
         "{ran:?}"
     );
 }
+
+/// Two hundred and fifty changes in one directory, and one elsewhere.
+const MANY: &str = "mkdir out; for n in $(seq 250); do echo $n > out/$n; done; echo b > a.txt";
+
+#[test]
+fn a_dry_run_can_be_told_in_numbers() {
+    let home = Home::new();
+    let ran = home.run(&["exec", "--dry-run", "--stat", "--", MANY]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    let told = format!(
+        "in {}:\n  a.txt: 1 changed file; 2 bytes written\n  out/: 250 new files, 1 new directory; 892 bytes written\n\
+         in all: 250 new files, 1 new directory, 1 changed file; 894 bytes written\nhermitcrab: a dry run, so nothing of this is kept\n",
+        home.project().display()
+    );
+    assert!(ran.err.ends_with(&told), "{}", ran.err);
+    assert!(!ran.err.contains("@@"), "{}", ran.err);
+    assert!(!home.project().join("out").exists());
+    // A directory that gets another name is one, whatever is in it.
+    std::fs::create_dir(home.project().join("d")).unwrap();
+    for name in ["x", "y"] {
+        std::fs::write(home.project().join("d").join(name), name).unwrap();
+    }
+    let ran = home.run(&["exec", "--dry-run", "--stat", "--", "mv d e; rm a.txt"]);
+    let told = "  a.txt: 1 deleted file\n  d: 1 renamed or moved\nin all: 1 renamed or moved, 1 deleted file\n";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    // Who reads the differences by a program has all of them, as ever.
+    for words in [&["--dry-run"][..], &["--dry-run", "--patch"]] {
+        let ran = home.run(&[&["exec"], words, &["--", MANY]].concat());
+        assert_eq!(ran.err.matches("@@\n+").count(), 250, "{ran:?}");
+        assert!(ran.err.contains("-a\n+b\n"), "{ran:?}");
+    }
+    // Of what is kept a person sees all before they say yes.
+    let ran = home.run(&["exec", "--stat", "--", MANY]);
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.err.contains("add `--dry-run`"), "{ran:?}");
+}
+
+#[test]
+fn a_dry_run_of_many_changes_is_summed_up_at_a_terminal() {
+    let home = Home::new();
+    let mut pty = Pty::start(&home, &["exec", "--dry-run", "--", MANY], &[]);
+    pty.sees("--dry-run --patch");
+    assert_eq!(pty.ended().code(), Some(77));
+    let shown = pty.shown();
+    assert!(
+        shown.contains("out/: 250 new files, 1 new directory"),
+        "{shown}"
+    );
+    assert!(!String::from_utf8_lossy(&pty.raw).contains("@@"), "{shown}");
+    let words = ["exec", "--dry-run", "--patch", "--", MANY];
+    let mut pty = Pty::start(&home, &words, &[]);
+    assert_eq!(pty.ended().code(), Some(77));
+    assert_eq!(
+        String::from_utf8_lossy(&pty.raw).matches("@@\r\n+").count(),
+        250
+    );
+}

@@ -1,7 +1,10 @@
 //! Sessions of which nothing is kept: a dry run, and one that is only asked
 //! what it would do.
 
-use std::path::Path;
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+};
 
 use hermitcrab_core::{
     approval::{Asking, Reply, Scope},
@@ -18,7 +21,7 @@ use crate::{
     cli::{Setting, Trouble, say},
     exit,
     person::NobodyThere,
-    ports::{Prompt, UserPort},
+    ports::{Detail, Prompt, UserPort},
     runtime::Runtime,
     store::State,
 };
@@ -29,9 +32,14 @@ pub(super) fn dry(
     ground: &Ground,
     isolation: Isolation,
     ledger: (Ledger, Opened),
+    extent: Extent,
 ) -> Result<Runtime, Trouble> {
     let config = ground.runtime_config(isolation, Asking::Prompt)?;
-    let user = Box::new(Looker);
+    let user = Box::new(Looker {
+        extent,
+        at_a_terminal: io::stderr().is_terminal(),
+        is_shortened: false,
+    });
     let mut runtime = Runtime::open_on(config, ledger, user, Box::new(BootClock))
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
     runtime
@@ -44,20 +52,51 @@ pub(super) fn dry(
 /// A dry run beside a session that has the ledger: that session notes it.
 pub fn rehearse(setting: &Setting) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
-    dry(&ground, ground.isolation()?, memory_ledger()?)
+    let isolation = ground.isolation()?;
+    dry(&ground, isolation, memory_ledger()?, setting.extent)
 }
 
 /// A session to try out in whether commands work in the workspace: nothing is written.
 pub fn to_try(ground: &Ground, isolation: Isolation) -> Result<Runtime, Trouble> {
-    dry(ground, isolation, memory_ledger()?)
+    dry(ground, isolation, memory_ledger()?, Extent::AsFits)
 }
+
+/// How much of what would change a dry run shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it, but numbers of so much that a terminal is no place for it.
+    #[default]
+    AsFits,
+    /// How much of what is changed where.
+    Stat,
+    /// Each difference, however many there are.
+    Patch,
+}
+
+/// Of more changes than this a person at a terminal is shown the sum.
+const CHANGES_AT_A_TERMINAL: usize = 200;
 
 /// Shows everything it is asked about, and agrees to running commands on a
 /// copy and to nothing else.
 #[derive(Debug)]
-struct Looker;
+struct Looker {
+    extent: Extent,
+    at_a_terminal: bool,
+    /// Whether what is shown next is a sum nobody asked for.
+    is_shortened: bool,
+}
 
 impl UserPort for Looker {
+    fn detail(&mut self, changes: usize) -> Detail {
+        self.is_shortened =
+            self.extent == Extent::AsFits && self.at_a_terminal && changes > CHANGES_AT_A_TERMINAL;
+        match self.extent {
+            Extent::Stat => Detail::Stat,
+            Extent::AsFits if self.is_shortened => Detail::Stat,
+            Extent::AsFits | Extent::Patch => Detail::Whole,
+        }
+    }
+
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
         let runs_only = prompt
             .question
@@ -66,10 +105,13 @@ impl UserPort for Looker {
         if runs_only {
             return Reply::Yes(Scope::Once);
         }
-        eprintln!(
-            "{}\nhermitcrab: a dry run, so nothing of this is kept",
-            prompt.shown.trim_end()
-        );
+        eprintln!("{}", prompt.shown.trim_end());
+        if std::mem::take(&mut self.is_shortened) {
+            say(
+                "so many differences are not shown at a terminal: `hermitcrab exec --dry-run --patch -- COMMAND` shows each of them",
+            );
+        }
+        say("a dry run, so nothing of this is kept");
         Reply::No
     }
 }

@@ -168,7 +168,7 @@ pub fn open(
     } = begun_in(&ground)?;
     let isolation = ground.isolation()?;
     if ground.is_dry(setting) {
-        return super::rehearse::dry(&ground, isolation, opened);
+        return super::rehearse::dry(&ground, isolation, opened, setting.extent);
     }
     let asking = ground.asking(setting.mode, user.is_some());
     let user = user.unwrap_or_else(|| Box::new(NobodyThere));

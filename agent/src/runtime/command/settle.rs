@@ -18,6 +18,7 @@ use hermitcrab_sandbox::{
 use super::super::{
     hands::Hands, result::ChangeSummary, seen::Seen, shown, turn::Stop, unkept, words,
 };
+use crate::ports::Detail;
 
 /// Why changes do not stand.
 pub(in crate::runtime) struct Unsettled {
@@ -126,9 +127,14 @@ impl Hands<'_> {
         let config = &self.runtime.config;
         let common_dir = config.common_dir.clone();
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
+        let changes = sets.iter().map(|(_, set)| set.changes().len()).sum();
+        let detail = turn.user.detail(changes);
         let begun = turn.begin(
             event,
-            |question| shown::changes(question, command, &listed),
+            |question| match detail {
+                Detail::Whole => shown::changes(question, command, &listed),
+                Detail::Stat => shown::stat(question, command, &listed),
+            },
             |permits| {
                 let mut permits = permits.into_iter();
                 let mut parts = Vec::new();
