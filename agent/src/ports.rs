@@ -48,6 +48,24 @@ pub trait ProgressPort {
     }
 }
 
+/// A command in the background that has ended, and about which nothing was decided yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its name for a model.
+    pub id: String,
+    /// The command, as it is told in a line.
+    pub command: String,
+    /// Whether it has changed something that is still to be decided.
+    pub is_to_decide: bool,
+}
+
+/// Is told at once that a command in the background has ended by itself, by the thread that
+/// attended to it: while somebody waits for what is typed, say. It can only tell it.
+pub trait EndPort: Send + Sync {
+    /// One has.
+    fn ended(&self, ended: Ended);
+}
+
 /// Asks an editor for the text of a file as its user sees it.
 pub trait BufferPort {
     /// The text the editor shows for this absolute path, unsaved changes

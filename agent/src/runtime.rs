@@ -121,7 +121,7 @@ use crate::{
     audit::{Ledger, LedgerError, Opened, Tail},
     digest::sha256,
     handles::Exports,
-    ports::{BufferPort, Clock, ProgressPort, UserPort},
+    ports::{BufferPort, Clock, EndPort, ProgressPort, UserPort},
     state_dir::own_file,
     store::keeper::Keeper,
     text::visible,
@@ -199,6 +199,8 @@ pub struct Runtime {
     exports: Option<Exports>,
     /// For the person, at the next occasion.
     told: Vec<String>,
+    /// Who is told at once that a background command has ended.
+    end_port: Option<Arc<dyn EndPort>>,
     /// Why what background commands changed was thrown away.
     lost: Vec<DenialCode>,
     /// The data that steers what is being done for a plan.
@@ -279,6 +281,7 @@ impl Runtime {
             control: None,
             exports: None,
             told: remark.into_iter().collect(),
+            end_port: None,
             lost: Vec::new(),
             steering: None,
             heard_late: None,
@@ -343,6 +346,12 @@ impl Runtime {
     /// Where the output of commands is shown while they run.
     pub fn show_progress(&mut self, port: Box<dyn ProgressPort>) {
         self.progress = Some(port);
+    }
+
+    /// Has it told at once that a command in the background has ended. Decided is what it did
+    /// no sooner for that.
+    pub fn tell_ends_to(&mut self, port: Arc<dyn EndPort>) {
+        self.end_port = Some(port);
     }
 
     /// Changes what becomes of what nothing held covers, from here on.

@@ -7,6 +7,7 @@
 
 mod banner;
 mod editor;
+mod ends;
 mod fold;
 mod live;
 mod spoken;
@@ -21,6 +22,7 @@ use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
     rc::Rc,
+    sync::Arc,
 };
 
 use hermitcrab_core::{approval::Asking, outcome::DenialCode};
@@ -28,6 +30,7 @@ use hermitcrab_core::{approval::Asking, outcome::DenialCode};
 use self::{
     banner::Active,
     editor::{Came, Source},
+    ends::Ends,
     live::Live,
     spoken::Spoken,
     words::Line,
@@ -134,6 +137,8 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     let is_models = Rc::new(Cell::new(false));
     let live = Live::new(cancel.clone(), screen, is_terminal, is_models.clone());
     runtime.show_progress(Box::new(live));
+    let ends = Arc::new(Ends::new(source.above(), screen));
+    runtime.tell_ends_to(ends.clone());
     let mut repl = Repl {
         setting: &prompt.setting,
         choice: &prompt.choice,
@@ -164,7 +169,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         }
         println!("Say in plain words what is to be done, or `help`.");
     }
-    let code = repl.each(&mut source, is_terminal);
+    let code = repl.each(&mut source, &ends, is_terminal);
     super::wind_up(&mut repl.runtime);
     if is_terminal && repl.going.is_kept() {
         let hint = "`hermitcrab --continue` goes on with this conversation";
@@ -188,10 +193,15 @@ fn model(ground: &open::Ground, choice: &choice::Choice, cancel: &Cancel) -> Opt
 }
 
 impl Repl<'_> {
-    fn each(&mut self, source: &mut Source, is_terminal: bool) -> u8 {
+    fn each(&mut self, source: &mut Source, ends: &Ends, is_terminal: bool) -> u8 {
         let mut code = exit::OK;
         loop {
-            let line = match source.next("> ") {
+            if is_terminal {
+                print_all(ends.waits(&self.runtime.ended_undecided()));
+            }
+            let came = source.next("> ");
+            ends.works();
+            let line = match came {
                 Came::Line(line) => line,
                 Came::Interrupted => continue,
                 Came::End => break,

@@ -222,7 +222,14 @@ impl Hands<'_> {
         shared.until_it_begins(&mut running);
         let thread = std::thread::Builder::new().name(id.clone()).spawn({
             let (shared, machine) = (Arc::clone(&shared), self.runtime.machine.clone());
-            move || shared.attend(running, &machine, call)
+            let port = self.runtime.end_port.clone();
+            let (id, command) = (id.clone(), request.command.to_owned());
+            move || {
+                shared.attend(running, &machine, call);
+                if let (Some(port), Some(end)) = (port, ends::ended(&id, &command, &shared)) {
+                    port.ended(end);
+                }
+            }
         });
         let thread = match thread {
             Ok(thread) => thread,

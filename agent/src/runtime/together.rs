@@ -366,6 +366,7 @@ impl Share {
             control: None,
             exports: None,
             told: Vec::new(),
+            end_port: None,
             lost: Vec::new(),
             steering: self.steering,
             heard_late: Some(Vec::new()),

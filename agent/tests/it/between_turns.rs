@@ -330,3 +330,28 @@ fn an_editor_that_hangs_up_loses_nothing_that_was_held() {
         assert_eq!(std::fs::read_to_string(file).unwrap() == "F\n", stands);
     }
 }
+
+#[test]
+fn the_prompt_tells_an_end_as_it_comes_and_leaves_alone_what_is_being_typed() {
+    let home = settled();
+    let mut pty = started(&home, true, "sleep 2; echo F > fin.txt");
+    pty.keys("undo pla");
+    pty.until(|shown| {
+        let whole = shown.replace('\n', "");
+        whole.contains("background command ended: `sleep 2; echo F > fin.txt`; what it changed is decided with your next words")
+            && shown.trim_end().ends_with("\n> undo pla")
+    });
+    // Nothing was decided by that.
+    assert_eq!(made(&home), None);
+    pty.keys("\u{15}next\r");
+    pty.sees(TOLD);
+    let shown = pty.prompt();
+    assert_eq!(made(&home).as_deref(), Some("F\n"));
+    assert_eq!(
+        shown.matches("background command ended").count(),
+        1,
+        "{shown}"
+    );
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}

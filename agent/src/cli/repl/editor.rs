@@ -4,10 +4,14 @@
 use std::{
     io::{BufRead as _, Write as _},
     path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{Sender, channel},
+    },
 };
 
 use rustyline::{
-    Context, Editor, Helper,
+    Context, Editor, ExternalPrinter as _, Helper,
     completion::{Completer, FilenameCompleter, Pair},
     config::{ColorMode, CompletionType, Config},
     error::ReadlineError,
@@ -46,6 +50,48 @@ pub enum Source {
 pub struct Terminal {
     editor: Editor<Aid, FileHistory>,
     history: Option<PathBuf>,
+    above: Above,
+}
+
+/// Where lines are said while one is typed: above it, and what is typed stays.
+#[derive(Clone, Debug, Default)]
+pub struct Above(Arc<Mutex<Option<Sender<String>>>>);
+
+impl Above {
+    /// Says a line. Whoever says it waits for nobody: that would be for as long as nothing is
+    /// typed.
+    pub fn say(&self, line: String) {
+        if let Some(lines) = &*self.lock() {
+            // Where the terminal is gone nobody reads it.
+            let _ = lines.send(line);
+        }
+    }
+
+    /// From here on above what is typed into this editor. Where that cannot be, nothing is
+    /// said.
+    fn belongs_to(&self, editor: &mut Editor<Aid, FileHistory>) {
+        let printer = editor.create_external_printer().ok();
+        *self.lock() = printer.and_then(|mut printer| {
+            let (say, lines) = channel::<String>();
+            // A printer waits until the line before was shown, be that at the next prompt.
+            let says = move || lines.into_iter().all(|line| printer.print(line).is_ok());
+            let thread = std::thread::Builder::new()
+                .name("above".to_owned())
+                .spawn(says);
+            thread.is_ok().then_some(say)
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Sender<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same into a list, for tests of who says it.
+    #[cfg(test)]
+    pub fn into_a_list() -> (Self, std::sync::mpsc::Receiver<String>) {
+        let (say, lines) = channel();
+        (Self(Arc::new(Mutex::new(Some(say)))), lines)
+    }
 }
 
 impl Source {
@@ -64,7 +110,13 @@ impl Source {
                     // The first session has none.
                     let _ = editor.load_history(path);
                 }
-                Self::Terminal(Box::new(Terminal { editor, history }))
+                let above = Above::default();
+                above.belongs_to(&mut editor);
+                Self::Terminal(Box::new(Terminal {
+                    editor,
+                    history,
+                    above,
+                }))
             }
             Err(_) => Self::Plain,
         }
@@ -81,6 +133,14 @@ impl Source {
                     Ok(_) => Came::Line(line.trim_end_matches(['\n', '\r']).to_owned()),
                 }
             }
+        }
+    }
+
+    /// Where lines are said while this waits for one; nowhere, if nobody types.
+    pub fn above(&self) -> Above {
+        match self {
+            Self::Terminal(terminal) => terminal.above.clone(),
+            Self::Plain => Above::default(),
         }
     }
 
@@ -124,6 +184,7 @@ impl Terminal {
         // Where none can be had the terminal is gone, and so is what was typed there.
         if let Ok(editor) = config().and_then(|config| aided(config, lines)) {
             self.editor = editor;
+            self.above.belongs_to(&mut self.editor);
         }
     }
 

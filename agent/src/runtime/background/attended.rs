@@ -100,6 +100,26 @@ impl Attended {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Whether nobody had it ended.
+    fn has_ended_by_itself(&self) -> bool {
+        let is_told = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        !is_told(&self.stop) && !is_told(&self.end) && self.lock().stopped.is_none()
+    }
+
+    /// It ended by itself, and nobody has decided about it yet: whether there is something
+    /// to decide.
+    pub(super) fn ended_undecided(&self) -> Option<bool> {
+        if !self.has_ended_by_itself() {
+            return None;
+        }
+        let state = self.lock();
+        let finished = state.finished.as_ref().filter(|_| state.over)?;
+        let changes = finished
+            .as_ref()
+            .map_or(&[][..], |finished| &finished.changes);
+        Some(changes.iter().any(|set| !set.is_empty()))
+    }
+
     fn take(&self, bytes: &[u8]) {
         self.lock().take(bytes, self.started.elapsed());
     }

@@ -13,15 +13,34 @@ use serde_json::Value;
 use super::{
     super::{Runtime, result::Fate},
     JobEnd,
+    attended::Attended,
 };
-use crate::text::pytext;
+use crate::{ports::Ended, text::pytext};
 
 /// So many commands are named, and the others counted.
 const COMMANDS_NAMED_MAX: usize = 5;
 /// So much is told of a command.
 const COMMAND_LETTERS_MAX: usize = 60;
 
+/// What is told of one that has ended by itself and is not decided about.
+pub(super) fn ended(id: &str, command: &str, shared: &Attended) -> Option<Ended> {
+    Some(Ended {
+        id: id.to_owned(),
+        command: named(command),
+        is_to_decide: shared.ended_undecided()?,
+    })
+}
+
 impl Runtime {
+    /// The commands in the background that have ended by themselves since something was
+    /// decided last.
+    #[must_use]
+    pub fn ended_undecided(&self) -> Vec<Ended> {
+        let open = self.jobs.0.iter().filter(|job| job.end.is_none());
+        open.filter_map(|job| ended(&job.id, &job.command, &job.shared))
+            .collect()
+    }
+
     /// Decides what commands in the background did that have ended, as the next call of this
     /// agent would. What is lost by it is among what is told.
     pub fn decide_ended(&mut self, by: AgentId) {
