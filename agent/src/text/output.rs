@@ -58,6 +58,22 @@ pub fn cleaned(output: &str, command: &str) -> String {
     redact::masked_output(pytext::strip(&plain), command)
 }
 
+/// A text behind a mark on each of its lines, so that none of them begins a part of its own.
+#[must_use]
+pub fn behind(text: &str, mark: char) -> String {
+    let breaks = |letter: char| {
+        matches!(
+            letter,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'
+                ..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let text = text.replace("\r\n", "\n");
+    let lines = text.trim_end_matches(breaks).split(breaks);
+    let lines: Vec<String> = lines.map(|line| format!("{mark} {line}")).collect();
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::{LETTERS_MAX, capped, cleaned};

@@ -15,6 +15,8 @@ use crate::{
     tools::mistyped,
 };
 
+/// What stands at the beginning of each line that a command wrote.
+const DATA: char = '|';
 /// Seconds one wait may take, and takes if the call does not say.
 const WAIT_SECONDS_MAX: f64 = 180.0;
 /// Lines of a log if the call does not say.
@@ -380,20 +382,22 @@ pub fn notice(job: &JobView, notice: &Notice) -> String {
                 "[BACKGROUND COMMAND PRINTED {}: {}]\nCommand: {}\nOutput:\n{}{dropped}",
                 pytext::quoted(word),
                 job.id,
-                job.command,
-                output::cleaned(lines, &job.command),
+                told_command(job),
+                output::behind(&output::cleaned(lines, &job.command), DATA),
             )
         }
         Notice::GivenUp => format!(
             "[BACKGROUND COMMAND PRINTS TOO OFTEN WHAT IS WATCHED FOR: {}]\nCommand: {}\nNothing more is told of it \
              before its end.",
-            job.id, job.command,
+            job.id,
+            told_command(job),
         ),
     }
 }
 
 /// What a model is told of a command that ended, with what a call would say of its end. It
-/// comes before the output, which may say anything.
+/// comes before the output, which may say anything, and stands behind a mark on each of its
+/// lines: the user's own words may follow in the same message, and none of it passes for them.
 #[must_use]
 pub fn ending(job: &JobView) -> String {
     let status = job.end.as_ref().and_then(|end| end.status).unwrap_or(-1);
@@ -412,9 +416,20 @@ pub fn ending(job: &JobView) -> String {
     format!(
         "[BACKGROUND COMMAND ENDED: {} with status {status}]\nCommand: {}{besides}\nOutput:\n{}",
         job.id,
-        job.command,
-        output::cleaned(pytext::tail(&job.output, 2000), &job.command),
+        told_command(job),
+        output::behind(
+            &output::cleaned(pytext::tail(&job.output, 2000), &job.command),
+            DATA
+        ),
     )
+}
+
+/// A command over several lines begins no part of its own.
+fn told_command(job: &JobView) -> String {
+    match job.command.contains(char::is_control) {
+        true => format!("\n{}", output::behind(&job.command, DATA)),
+        false => job.command.clone(),
+    }
 }
 
 /// What a command without a terminal answers: its input is at its end from
