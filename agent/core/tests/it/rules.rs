@@ -257,6 +257,12 @@ fn a_decision_explains_itself_by_rule_file_and_line() {
         explain(&bench, &connect),
         ask(DenialCode::NoCap, "builtin.not-held")
     );
+    // Nothing is held, which a grant would not mend: such a place is asked about each time.
+    let bare = Bench::new(Asking::Prompt);
+    assert_eq!(
+        explain(&bare, &bare.file(Verb::FsModify, ".env")),
+        ask(DenialCode::SensitivePath, "builtin.sensitive-place")
+    );
     let alone = Bench::new(Asking::Refuse);
     let read = alone.file(Verb::FsRead, "a");
     assert_eq!(
