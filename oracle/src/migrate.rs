@@ -8,6 +8,7 @@
 pub mod command;
 pub mod config;
 pub mod database;
+mod env;
 mod figures;
 pub mod history;
 pub mod home;

@@ -3,13 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::env;
 use super::note::Note;
-use super::redact::Redactor;
+use super::redact::{Redactor, is_secret_name};
 use super::settings::Settings;
 use super::source::Snapshot;
 use super::yaml;
 
 const TEXT_BYTES_MAX: u64 = 4 << 20;
+const CONFIG: &str = "config.yaml";
+const ENV: &str = ".env";
+const AUTH: &str = "auth.json";
 
 /// A home, as far as it is text.
 #[derive(Clone, Debug, Default)]
@@ -53,31 +57,62 @@ impl Home {
     #[must_use]
     pub fn read(snapshot: &Snapshot, notes: &mut Vec<Note>) -> Self {
         let mut home = Self::default();
-        match snapshot.text("config.yaml", yaml::BYTES_MAX) {
+        // A link or a pipe in a file's place, which was named and not copied.
+        let is_left = |name: &str, notes: &[Note]| {
+            notes.iter().any(|note| note.partial && note.about == name)
+        };
+        let mut untold = Vec::new();
+        match snapshot.text(CONFIG, yaml::BYTES_MAX) {
+            Ok(None) if is_left(CONFIG, notes) => untold.push(CONFIG),
             Ok(None) => notes.push(Note::remark(
-                "config.yaml",
+                CONFIG,
                 "there is none, so Hermes' own values are taken",
             )),
             Ok(Some(text)) => match yaml::read(&text) {
                 Ok(config) => home.settings = Settings::read(&config, notes),
-                Err(why) => notes.push(refused("config.yaml", &why)),
+                Err(why) => {
+                    notes.push(refused(CONFIG, &why));
+                    home.lines_of_a_broken(&text);
+                    untold.push(CONFIG);
+                }
             },
-            Err(why) => notes.push(refused("config.yaml", &why)),
+            Err(why) => {
+                notes.push(refused(CONFIG, &why));
+                untold.push(CONFIG);
+            }
         }
         for (name, value) in &home.settings.environment {
             home.redactor.learn(&format!("{name} token"), value);
         }
-        match snapshot.text(".env", TEXT_BYTES_MAX) {
-            Ok(text) => home.keys(&text.unwrap_or_default()),
-            Err(why) => notes.push(refused(".env", &why)),
+        match snapshot.bytes(ENV, TEXT_BYTES_MAX) {
+            Ok(Some(bytes)) => home.keys(&env::decoded(&bytes)),
+            Ok(None) if is_left(ENV, notes) => untold.push(ENV),
+            Ok(None) => {}
+            Err(why) => {
+                notes.push(refused(ENV, &why));
+                untold.push(ENV);
+            }
         }
-        match snapshot.text("auth.json", TEXT_BYTES_MAX) {
+        match snapshot.text(AUTH, TEXT_BYTES_MAX) {
             Ok(Some(text)) => match serde_json::from_str(&text) {
                 Ok(value) => home.redactor.learn_all(&value),
-                Err(_) => notes.push(refused("auth.json", "it is not JSON")),
+                Err(_) => {
+                    notes.push(refused(AUTH, "it is not JSON"));
+                    untold.push(AUTH);
+                }
             },
+            Ok(None) if is_left(AUTH, notes) => untold.push(AUTH),
             Ok(None) => {}
-            Err(why) => notes.push(refused("auth.json", &why)),
+            Err(why) => {
+                notes.push(refused(AUTH, &why));
+                untold.push(AUTH);
+            }
+        }
+        for name in untold {
+            notes.push(Note::partial(
+                name,
+                "its secrets are not known here, so they are struck out only where they look like one: look before you hand this to somebody",
+            ));
         }
         home.jobs(snapshot, notes);
         home.skills(snapshot, notes);
@@ -85,25 +120,29 @@ impl Home {
     }
 
     fn keys(&mut self, text: &str) {
-        for line in text.lines() {
-            let line = line.trim();
-            let line = line.strip_prefix("export ").unwrap_or(line);
-            let Some((name, value)) = line.split_once('=') else {
-                continue;
-            };
-            let name = name.trim();
-            let plain = name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            if name.is_empty() || !plain {
-                continue;
+        for (name, values) in env::entries(text) {
+            for value in values {
+                self.redactor.learn(&name, &value);
             }
-            self.env_names.push(name.to_owned());
-            self.redactor
-                .learn(name, value.trim().trim_matches(['"', '\'']));
+            self.env_names.push(name);
         }
         self.env_names.sort();
         self.env_names.dedup();
+    }
+
+    /// What a configuration that cannot be read calls a secret on a line of its own.
+    fn lines_of_a_broken(&mut self, text: &str) {
+        for line in text.lines() {
+            for part in line.split([',', '{', '}']) {
+                let Some((name, value)) = part.split_once(':') else {
+                    continue;
+                };
+                if is_secret_name(name) {
+                    let value = value.split(" #").next().unwrap_or_default().trim();
+                    self.redactor.learn(name, value.trim_matches(['"', '\'']));
+                }
+            }
+        }
     }
 
     fn jobs(&mut self, snapshot: &Snapshot, notes: &mut Vec<Note>) {

@@ -147,11 +147,11 @@ impl Snapshot {
         self.names().filter(|name| name.ends_with(SKILL))
     }
 
-    /// Reads a copied text of at most this many bytes.
+    /// Reads a copy of at most this many bytes.
     ///
     /// # Errors
-    /// It is longer, is not UTF-8, or cannot be read.
-    pub fn text(&self, name: &str, bytes_max: u64) -> Result<Option<String>, String> {
+    /// It is longer, or cannot be read.
+    pub fn bytes(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, String> {
         use std::io::Read as _;
         let Some(path) = self.path(name) else {
             return Ok(None);
@@ -163,8 +163,17 @@ impl Snapshot {
         if bytes.len() as u64 > bytes_max {
             return Err(format!("it is longer than {bytes_max} bytes"));
         }
-        String::from_utf8(bytes)
-            .map(Some)
+        Ok(Some(bytes))
+    }
+
+    /// Reads a copied text of at most this many bytes.
+    ///
+    /// # Errors
+    /// It is longer, is not UTF-8, or cannot be read.
+    pub fn text(&self, name: &str, bytes_max: u64) -> Result<Option<String>, String> {
+        self.bytes(name, bytes_max)?
+            .map(String::from_utf8)
+            .transpose()
             .map_err(|_| "it is not UTF-8 text".to_owned())
     }
 

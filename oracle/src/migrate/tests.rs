@@ -397,6 +397,83 @@ fn links_and_pipes_in_a_home_are_not_followed() {
     assert_eq!(report.counts.calls, 23);
 }
 
+/// A home whose history quotes these values.
+fn quoting(values: &[&str]) -> tempfile::TempDir {
+    let home = home("0.19.0");
+    let database = Connection::open(home.path().join("state.db")).unwrap();
+    for (place, value) in values.iter().enumerate() {
+        let arguments = serde_json::json!({"command": format!("echo '{value}'")}).to_string();
+        let calls = serde_json::json!([{
+            "id": format!("quoted_{place}"),
+            "type": "function",
+            "function": {"name": value, "arguments": arguments},
+        }]);
+        database
+            .execute(
+                "INSERT INTO messages (session_id, role, content, tool_calls, timestamp) \
+                 VALUES ('20260601_090000_notes', 'assistant', '', ?, 1895363325.0)",
+                [calls.to_string()],
+            )
+            .unwrap();
+    }
+    home
+}
+
+#[test]
+fn a_value_of_an_env_is_struck_out_however_it_is_written_there() {
+    let lines = "\u{feff}FIRST_TOKEN=zebra behind a mark\nDB_PASSWORD=zebra before # a comment\n\
+                 export\tTAB_SECRET=zebra behind a tab\nPEM_KEY=\"-----BEGIN\nzebra in the middle\n\
+                 -----END\"\nLAST_PWD='zebra # quoted' # c\n";
+    let values = [
+        "zebra behind a mark",
+        "zebra before",
+        "zebra behind a tab",
+        "zebra in the middle",
+        "zebra # quoted",
+    ];
+    let latin: Vec<u8> = b"# cl\xe9\n"
+        .iter()
+        .copied()
+        .chain(lines.trim_start_matches('\u{feff}').bytes())
+        .collect();
+    for env in [lines.as_bytes().to_vec(), latin] {
+        let home = quoting(&values);
+        std::fs::write(home.path().join(".env"), env).unwrap();
+        let (code, report, outputs) = migrate(home.path());
+        assert_eq!(code, 0, "{}", missing(&report));
+        assert!(!outputs.contains("zebra"), "{outputs}");
+        let names = [
+            "DB_PASSWORD",
+            "FIRST_TOKEN",
+            "LAST_PWD",
+            "PEM_KEY",
+            "TAB_SECRET",
+        ];
+        assert_eq!(report.env_names, names);
+    }
+}
+
+#[test]
+fn where_the_secrets_of_a_file_are_not_known_the_plan_says_so() {
+    let home = quoting(&["zebra in a line", "zebra in braces"]);
+    let broken = "model: [x\nmcp:\n  api_key: \"zebra in a line\" # c\n  env: {A_TOKEN: zebra in braces, B: 1}\n";
+    std::fs::write(home.path().join("config.yaml"), broken).unwrap();
+    std::fs::remove_file(home.path().join(".env")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", home.path().join(".env")).unwrap();
+    std::fs::write(home.path().join("auth.json"), "{").unwrap();
+    let (code, report, outputs) = migrate(home.path());
+    assert_eq!(code, 4);
+    for name in ["config.yaml", ".env", "auth.json"] {
+        let said = format!("{name}: its secrets are not known here");
+        assert!(
+            missing(&report).contains(&said),
+            "{name}: {}",
+            missing(&report)
+        );
+    }
+    assert!(!outputs.contains("zebra"), "{outputs}");
+}
+
 #[test]
 fn a_home_that_is_none_and_an_output_into_the_home_are_refused() {
     let home = home("0.19.0");
