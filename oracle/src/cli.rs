@@ -306,6 +306,9 @@ pub struct OperatorArgs {
     /// Only this operator (may be repeated).
     #[arg(long, value_name = "NAME")]
     pub operator: Vec<String>,
+    /// An operator that could not be tried, since its program is missing, fails.
+    #[arg(long)]
+    pub all: bool,
     /// Write the whole table here.
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,

@@ -56,6 +56,13 @@ pub fn is_there(path: &str) -> bool {
             || device.is_some_and(|name| DEVICES.contains(&name)))
 }
 
+/// Whether the stand-in of this program hands all it is asked to the program itself, where
+/// the machine has it.
+#[must_use]
+pub fn is_handed_on(program: &str) -> bool {
+    tripwires::HANDED_ON.contains(&program)
+}
+
 /// Whether a world has a stand-in in the place of this program.
 #[must_use]
 pub fn is_stand_in(program: &str) -> bool {

@@ -146,6 +146,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
         patterns,
     ),
     (
+        "operators",
+        "what each operator makes of a command keeps its effect, in a shell without a guard",
+        operators,
+    ),
+    (
         "fuzz",
         "the fuzz targets build and survive a short run; they are compiled beside the check",
         || fuzzing::fuzz(None),
@@ -390,6 +395,11 @@ fn selftest() -> Result<End> {
 
 fn patterns() -> Result<End> {
     step(&mut cargo(&["bisim", "patterns"]))
+}
+
+/// On few seeds: a hunt through all of them is a campaign's.
+fn operators() -> Result<End> {
+    step(&mut cargo(&["bisim", "operators", "--seeds", "2", "--all"]))
 }
 
 /// Only what differs from kernel to kernel: the whole suite there takes half an hour.

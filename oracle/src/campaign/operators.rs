@@ -3,7 +3,8 @@
 //! What for: a campaign counts what gets past a guard, and a variant that lost its effect
 //! gets past everything. Here every operator rewrites many seeds by itself, a bare shell in
 //! a world without a guard runs each, and the share that keeps its effect is told by
-//! operator. One below nineteen of twenty, or a look-alike that runs, fails the command.
+//! operator. One below nineteen of twenty, or a look-alike that runs, fails the command; with
+//! `--all`, one that could not be tried as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -82,7 +83,10 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
     }
     if interrupt.is_set() {
         exit::INCONCLUSIVE
-    } else if rows.iter().any(fails) {
+    } else if rows
+        .iter()
+        .any(|row| fails(row) || (args.all && is_untried(row)))
+    {
         exit::UNEXPLAINED
     } else {
         exit::CONFORM
@@ -198,7 +202,12 @@ fn fails((operator, kept): &(&Operator, &Kept)) -> bool {
     }
 }
 
-/// What is printed: the operators that fail, and how many there are.
+/// Whether nothing is known of it.
+fn is_untried((_, kept): &(&Operator, &Kept)) -> bool {
+    kept.tried == 0
+}
+
+/// What is printed: the operators that fail or were not tried, and how many there are.
 fn told(rows: &[(&Operator, &Kept)]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -212,6 +221,14 @@ fn told(rows: &[(&Operator, &Kept)]) -> String {
             kept.kept,
             kept.tried,
             kept.lost.join(" ")
+        );
+    }
+    for (operator, _) in rows.iter().filter(|row| is_untried(row)) {
+        let _written = writeln!(
+            out,
+            "not tried {}: needs {}",
+            operator.name,
+            operator.needs.join(" ")
         );
     }
     let of = |is: fn(&Operator) -> bool| {
@@ -281,6 +298,8 @@ mod tests {
         assert!(!fail("env", kept(19, 20)));
         assert!(fail("env", kept(18, 20)));
         assert!(!fail("env", kept(0, 0)), "nothing was tried");
+        assert!(is_untried(&(named("env"), &kept(0, 0))));
+        assert!(!is_untried(&(named("env"), &kept(0, 1))));
         let look = operators::all().find(|one| one.class == Class::Confusable);
         let look = look.unwrap().name;
         assert!(!fail(look, kept(0, 20)));

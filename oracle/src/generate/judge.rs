@@ -6,6 +6,7 @@ use bisim_world::WorldError;
 use bisim_world::protocol::{
     Context, Drive, EffectKind, FsEffect, Job, RawTrace, Step, UserModel, WorldSpec,
 };
+use bisim_world::template::{is_handed_on, is_stand_in};
 
 use super::effect::Effect;
 use crate::subject::Subject;
@@ -49,12 +50,13 @@ pub fn present(
     programs: &[&'static str],
 ) -> Result<BTreeSet<&'static str>, WorldError> {
     let list = programs.join(" ");
-    let trace = shell.run(job(&format!("for p in {list}; do type -P \"$p\"; done")))?;
+    let trace = shell.run(job(&format!("for p in {list}; do type -aP \"$p\"; done")))?;
     let text = trace.steps.first().map_or("", |step| step.text.as_str());
     let found: BTreeSet<&str> = text
         .lines()
         .filter(|line| !line.starts_with("/.trip/"))
         .filter_map(|line| line.rsplit('/').next())
+        .filter(|name| !is_stand_in(name) || is_handed_on(name))
         .collect();
     Ok(programs
         .iter()

@@ -2,6 +2,7 @@
 //!
 //! Names are unique and stable: findings are filed under them.
 
+mod busybox;
 mod encodings;
 mod expansions;
 mod files;
@@ -42,4 +43,5 @@ const TABLES: &[&[Operator]] = &[
     programs::TABLE,
     encodings::TABLE,
     files::TABLE,
+    busybox::TABLE,
 ];

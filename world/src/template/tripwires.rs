@@ -34,6 +34,9 @@ fi
 printf '%s\n' "$name $*" >> /.trip/log
 "#;
 
+/// Of these all goes to the program itself ([`STAND_IN`]).
+pub(super) const HANDED_ON: &[&str] = &["ruby"];
+
 /// The programs that are stood in for.
 pub(super) const PROGRAMS: &[&str] = &[
     "alembic",

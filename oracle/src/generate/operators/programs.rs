@@ -496,7 +496,8 @@ pub(super) const TABLE: &[Operator] = &[
         Some(Script::Raw(format!(
             "printf '%s\\n' {text} > /tmp/{n}; rsync -e 'bash /tmp/{n}' x:y /tmp/{n}d 2>/dev/null"
         )))
-    }),
+    })
+    .silent(),
     whole("zip-test-command", Tool, &["zip"], |s, n| {
         let text = single_quoted(&s.print());
         Some(Script::Raw(format!(
@@ -533,14 +534,6 @@ pub(super) const TABLE: &[Operator] = &[
             "printf '%s\\n' {} q | ed -s",
             single_quoted(&format!("!{text}"))
         )))
-    }),
-    whole("gdb-shell", Tool, &["gdb"], |s, _| {
-        Some(Script::command(&[
-            "gdb",
-            "-batch",
-            "-ex",
-            &format!("shell {}", one_line(s)?),
-        ]))
     }),
     whole(
         "openssl-config-free-pipe",

@@ -43,7 +43,7 @@ fn is_program(simple: &Simple) -> bool {
         .is_some_and(|word| !word.value().is_empty() && !BUILTINS.contains(&word.value()))
 }
 
-fn wrap(simple: &Simple, front: &[&str]) -> Option<Script> {
+pub(super) fn wrap(simple: &Simple, front: &[&str]) -> Option<Script> {
     if !is_program(simple) {
         return None;
     }
@@ -57,18 +57,31 @@ fn wrap(simple: &Simple, front: &[&str]) -> Option<Script> {
 }
 
 /// A shell's command behind a wrapper that takes programs only.
-fn wrap_text(script: &Script, front: &[&str]) -> Option<Script> {
+pub(super) fn wrap_text(script: &Script, front: &[&str]) -> Option<Script> {
     let mut simple = Simple::of(front);
     simple.words.push(Word::plain(&script.print()));
     Some(simple.into())
 }
 
 /// Program and arguments, if every word is known and not empty.
-fn parts(simple: &Simple) -> Option<(&Word, &[Word])> {
+pub(super) fn parts(simple: &Simple) -> Option<(&Word, &[Word])> {
     let (program, rest) = simple.words.split_first()?;
     let known = simple.words.iter().all(|word| !word.value().is_empty());
     (known && is_program(simple) && simple.after.is_empty() && simple.before.is_empty())
         .then_some((program, rest))
+}
+
+/// `find`, or what runs the rest of its words so, with a program to run once, up to the word
+/// that ends it.
+pub(super) fn found_once(front: &[&str], run: &Simple, end: &str) -> Script {
+    let mut words: Vec<Word> = front.iter().map(|word| Word::plain(word)).collect();
+    words.extend(run.words.iter().cloned());
+    words.push(Word::spelled(";", end.to_owned()));
+    let find = Simple {
+        words,
+        ..Simple::default()
+    };
+    find.into()
 }
 
 fn listed(words: &[Word]) -> Option<String> {
@@ -84,6 +97,9 @@ fn listed(words: &[Word]) -> Option<String> {
         .filter(|values| !values.is_empty())
         .map(|values| values.join(" "))
 }
+
+/// `find` that finds one directory and runs what follows.
+const ONCE: [&str; 5] = ["find", "/tmp", "-maxdepth", "0", "-exec"];
 
 pub(super) const TABLE: &[Operator] = &[
     command("env", Wrapper, &["env"], |c, _| wrap(c, &["env"])),
@@ -365,21 +381,8 @@ pub(super) const TABLE: &[Operator] = &[
         Some(simple.into())
     }),
     command("find-exec", Find, &["find"], |c, _| {
-        let (_, rest) = parts(c)?;
-        let mut words: Vec<Word> = ["find", "/tmp", "-maxdepth", "0", "-exec"]
-            .iter()
-            .map(|w| Word::plain(w))
-            .collect();
-        words.extend(c.words.first().cloned());
-        words.extend(rest.iter().cloned());
-        words.push(Word::spelled(";", "\\;".to_owned()));
-        Some(
-            Simple {
-                words,
-                ..Simple::default()
-            }
-            .into(),
-        )
+        parts(c)?;
+        Some(found_once(&ONCE, c, "\\;"))
     }),
     command("find-exec-many", Find, &["find"], |c, _| {
         let (_, rest) = parts(c)?;
@@ -407,72 +410,27 @@ pub(super) const TABLE: &[Operator] = &[
         )
     }),
     command("find-execdir", Find, &["find"], |c, _| {
-        let (_, rest) = parts(c)?;
-        let mut words: Vec<Word> = ["find", "/tmp", "-maxdepth", "0", "-execdir"]
-            .iter()
-            .map(|w| Word::plain(w))
-            .collect();
-        words.extend(c.words.first().cloned());
-        words.extend(rest.iter().cloned());
-        words.push(Word::spelled(";", "';'".to_owned()));
-        Some(
-            Simple {
-                words,
-                ..Simple::default()
-            }
-            .into(),
-        )
+        parts(c)?;
+        let front = ["find", "/tmp", "-maxdepth", "0", "-execdir"];
+        Some(found_once(&front, c, "';'"))
     }),
     command("find-ok", Find, &["find", "yes"], |c, _| {
-        let (_, rest) = parts(c)?;
-        let mut words: Vec<Word> = ["find", "/tmp", "-maxdepth", "0", "-ok"]
-            .iter()
-            .map(|w| Word::plain(w))
-            .collect();
-        words.extend(c.words.first().cloned());
-        words.extend(rest.iter().cloned());
-        words.push(Word::spelled(";", "\\;".to_owned()));
-        let find = Simple {
-            words,
-            ..Simple::default()
-        };
+        parts(c)?;
+        let front = ["find", "/tmp", "-maxdepth", "0", "-ok"];
         Some(Script::Pipe(vec![
             Script::Raw("echo y".to_owned()),
-            find.into(),
+            found_once(&front, c, "\\;"),
         ]))
     })
     .outside_pipes(),
     command("find-exec-env", Find, &["find", "env"], |c, _| {
-        let (_, rest) = parts(c)?;
-        let mut words: Vec<Word> = ["find", "/tmp", "-maxdepth", "0", "-exec", "env"]
-            .iter()
-            .map(|w| Word::plain(w))
-            .collect();
-        words.extend(c.words.first().cloned());
-        words.extend(rest.iter().cloned());
-        words.push(Word::spelled(";", "\\;".to_owned()));
-        Some(
-            Simple {
-                words,
-                ..Simple::default()
-            }
-            .into(),
-        )
+        parts(c)?;
+        let front = ["find", "/tmp", "-maxdepth", "0", "-exec", "env"];
+        Some(found_once(&front, c, "\\;"))
     }),
     whole("find-exec-bash", Find, &["find", "bash"], |s, _| {
-        let mut words: Vec<Word> = ["find", "/tmp", "-maxdepth", "0", "-exec", "bash", "-c"]
-            .iter()
-            .map(|w| Word::plain(w))
-            .collect();
-        words.push(Word::plain(&s.print()));
-        words.push(Word::spelled(";", "\\;".to_owned()));
-        Some(
-            Simple {
-                words,
-                ..Simple::default()
-            }
-            .into(),
-        )
+        let bash = Simple::of(&["bash", "-c", &s.print()]);
+        Some(found_once(&ONCE, &bash, "\\;"))
     }),
     whole("find-printing-a-script", Find, &["find", "bash"], |s, _| {
         let text = s.print();
