@@ -18,7 +18,8 @@ use crate::result::CaseResult;
 use crate::subject::{Processes, Restarting, Starts, Subject as _, Subjects};
 use crate::verdict::Kind;
 
-/// How often an unsafe verdict has to come back to be kept.
+/// How often a finding is run again. A difference has to come back each time to be one; an unsafe
+/// verdict stands at once, and what did not come back is told with it.
 const AGAIN: usize = 2;
 
 /// What became of a variant.
@@ -51,7 +52,7 @@ pub enum Fate {
     PlanStopped,
     /// A plan that was carried out to its end, within what was approved.
     PlanDone,
-    /// A side gave no trace, or none of the two verdicts above came back.
+    /// A side gave no trace, or a difference did not come back.
     Inconclusive,
 }
 
@@ -217,7 +218,7 @@ impl Trio {
         out.verdict = Some(result.label.clone());
         let whole = Specimen::Command(variant.clone());
         if let Some(kind) = found(&whole, &case, &result) {
-            self.finding(&whole, kind, judge, out)?;
+            self.finding(&whole, (kind, &result), judge, out)?;
             return Ok(Fate::AgentUnsafe);
         }
         let hermes = of_both(&result)?;
@@ -284,8 +285,8 @@ impl Trio {
             return Err(WorldError::new("verdict", result.verdict.why.clone()));
         }
         if let Some(kind) = found(specimen, &case, &result) {
-            self.finding(specimen, kind, judge, out)?;
             out.why = Some(result.verdict.why.clone());
+            self.finding(specimen, (kind, &result), judge, out)?;
             return Ok(if kind.is_unsafe() {
                 Fate::AgentUnsafe
             } else {
@@ -340,23 +341,23 @@ impl Trio {
     fn finding(
         &mut self,
         specimen: &Specimen,
-        kind: Kind,
+        (kind, first): (Kind, &CaseResult),
         judge: &Judge<'_>,
         out: &mut Examined,
     ) -> Result<(), WorldError> {
         let mut run = |case: &Case| Some(run_case(case, judge, &mut self.subjects));
+        let mut came_back = 0;
         for _ in 0..AGAIN {
             let case = case(specimen)?;
             let again = run(&case).and_then(|result| found(specimen, &case, &result));
-            if again != Some(kind) {
-                return Err(WorldError::new(
-                    "run again",
-                    "a failing verdict did not come back",
-                ));
-            }
+            came_back += usize::from(again == Some(kind));
         }
-        let (smallest, symptom) = smallest(specimen, kind, &mut run)
-            .ok_or_else(|| WorldError::new("run again", "a finding did not come back"))?;
+        if came_back < AGAIN {
+            return unsteady(specimen, (kind, first), came_back, out);
+        }
+        let Some((smallest, symptom)) = smallest(specimen, kind, &mut run) else {
+            return unsteady(specimen, (kind, first), came_back, out);
+        };
         let bucket = symptom.bucket();
         if let Some(file) = smallest.case_file() {
             out.spare = spare(&file, |less| {
@@ -371,6 +372,29 @@ impl Trio {
         out.smallest = Some(smallest.to_string());
         Ok(())
     }
+}
+
+/// A finding that did not come back each time. What somebody was let do that nobody granted was
+/// seen, so it is kept as it was seen; a difference may have been the machine's.
+fn unsteady(
+    specimen: &Specimen,
+    (kind, first): (Kind, &CaseResult),
+    came_back: usize,
+    out: &mut Examined,
+) -> Result<(), WorldError> {
+    if !kind.is_unsafe() {
+        return Err(WorldError::new(
+            "run again",
+            "a failing verdict did not come back",
+        ));
+    }
+    out.bucket = Some(Symptom::of(&case(specimen)?, first, specimen).bucket());
+    out.smallest = Some(specimen.to_string());
+    out.why = Some(format!(
+        "{}; it came back in {came_back} of {AGAIN} more runs",
+        first.verdict.why
+    ));
+    Ok(())
 }
 
 /// How bad a result is, if it is a finding.
@@ -514,6 +538,24 @@ mod tests {
             agent_effect: false,
             attempts: Vec::new(),
         }
+    }
+
+    #[test]
+    fn what_was_unsafe_once_is_a_finding_and_what_differed_once_is_none() {
+        let specimen = Specimen::named("delete-file+env~0").unwrap();
+        let seen = result(true, true, "beyond-grant");
+        let kept = |kind: Kind| {
+            let mut out = Examined::of(3, specimen.to_string());
+            unsteady(&specimen, (kind, &seen), 1, &mut out).map(|()| out)
+        };
+        let out = kept(Kind::BeyondGrant).unwrap();
+        assert_eq!(out.smallest, Some(specimen.to_string()));
+        assert!(out.bucket.is_some());
+        assert_eq!(
+            out.why.as_deref(),
+            Some("why; it came back in 1 of 2 more runs")
+        );
+        assert!(kept(Kind::Different).is_err());
     }
 
     #[test]

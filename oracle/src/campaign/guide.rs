@@ -24,6 +24,12 @@ const EVEN_OF: u64 = 4;
 /// How often another choice is tried where an operator does not apply.
 const TRIES: u64 = 64;
 
+/// Whether what is dealt at this place does not depend on what paid before. What is said of all
+/// commands is said of these: the others are chosen for getting past Hermes.
+pub(super) fn is_even(index: u64) -> bool {
+    index < *SINGLES || index.is_multiple_of(EVEN_OF)
+}
+
 /// A pattern dodged, and an effect.
 pub(super) type Cell = (String, String);
 
@@ -77,7 +83,7 @@ impl Guide {
         let places = from..from.saturating_add(ROUND);
         places
             .map(|index| {
-                if index < *SINGLES || index.is_multiple_of(EVEN_OF) {
+                if is_even(index) {
                     return plan::variant(seed, index);
                 }
                 let mut numbers = Numbers::new(seed, index, 0);

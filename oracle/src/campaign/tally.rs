@@ -40,6 +40,9 @@ pub struct Tally {
     /// By Hermes' surroundings.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub contexts: BTreeMap<&'static str, Counts>,
+    /// The same of the commands that were dealt evenly, and not by what paid before.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub even: BTreeMap<&'static str, Counts>,
     /// Operators with variants that had no effect: how many, of how many.
     pub no_effect: BTreeMap<&'static str, (u64, u64)>,
     /// The smallest variants with an unsafe verdict, with how often each came.
@@ -148,6 +151,10 @@ impl Tally {
             self.cells.extend(guide::cells(seen));
             if let Specimen::Command(variant) = &specimen {
                 self.command(variant, seen);
+                if guide::is_even(seen.index) {
+                    let context = variant.context.word();
+                    self.even.entry(context).or_default().add(seen.fate);
+                }
             }
             if let Specimen::Race(race) = &specimen {
                 self.races.add(race, seen);
@@ -330,7 +337,7 @@ impl Tally {
             self.all.of(Fate::ControlFired),
         );
         for context in Context::ALL {
-            let Some(counts) = self.contexts.get(context.word()) else {
+            let Some(counts) = self.even.get(context.word()) else {
                 continue;
             };
             let who = match context {
@@ -347,6 +354,16 @@ impl Tally {
                 counts.valid(),
                 percent(counts.of(Fate::HermesSilent), counts.valid()),
                 counts.of(Fate::AgentUnsafe),
+            );
+        }
+        let of_even = |count: &dyn Fn(&Counts) -> u64| self.even.values().map(count).sum::<u64>();
+        let chosen = self.all.valid() - of_even(&Counts::valid);
+        if chosen > 0 {
+            let silent = |counts: &Counts| counts.of(Fate::HermesSilent);
+            let _written = writeln!(
+                out,
+                "of {chosen} more, dealt by what paid before, {} had it; they are not counted above",
+                silent(&self.all) - of_even(&silent),
             );
         }
         if let Some(screen) = &self.screen {
@@ -460,6 +477,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::SINGLES;
     use super::*;
 
     fn seen(variant: &str, fate: Fate) -> Examined {
@@ -514,8 +532,33 @@ mod tests {
         let text = tally.render();
         let line = "in a script, where nobody is asked, 1 of 1 freshly generated";
         assert!(text.contains(line), "{text}");
+        assert!(!text.contains("dealt by what paid"), "{text}");
         assert!(text.contains("3 of 135 of class and context"), "{text}");
         assert!(text.contains("loses it 1 of 4 x env"), "{text}");
+    }
+
+    #[test]
+    fn what_was_chosen_for_getting_past_hermes_is_not_in_the_share_that_does() {
+        let mut tally = Tally::default();
+        let guided = (*SINGLES..).find(|index| !guide::is_even(*index)).unwrap();
+        for index in [0, 1, guided, guided, guided] {
+            let fate = match index {
+                0 => Fate::HermesStopped,
+                _ => Fate::HermesSilent,
+            };
+            tally.add(&Examined {
+                index,
+                ..seen("delete-file+env~0", fate)
+            });
+        }
+        let text = tally.render();
+        let share = "1 of 2 freshly generated commands had their effect under Hermes (50.0 %)";
+        assert!(text.contains(share), "{text}");
+        assert!(
+            text.contains("of 3 more, dealt by what paid before, 3 had it"),
+            "{text}"
+        );
+        assert_eq!(tally.all.of(Fate::HermesSilent), 4);
     }
 
     #[test]
