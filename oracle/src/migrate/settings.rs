@@ -162,6 +162,11 @@ fn secret_part(value: &str) -> String {
     secret + rest
 }
 
+/// Whether a setting holds names of variables, such as `key_env`, and no values of them.
+fn names_variables(name: &str) -> bool {
+    name.ends_with("_env") || name.ends_with("passthrough")
+}
+
 /// What is called a secret, however deep it stands.
 fn secrets(name: &str, value: &Value, into: &mut Vec<(String, String)>) {
     match value {
@@ -171,7 +176,7 @@ fn secrets(name: &str, value: &Value, into: &mut Vec<(String, String)>) {
             }
         }
         Value::Array(list) => list.iter().for_each(|value| secrets(name, value, into)),
-        Value::String(word) if is_secret_name(name) => {
+        Value::String(word) if is_secret_name(name) && !names_variables(name) => {
             into.push((name.to_owned(), secret_part(word)));
         }
         Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}

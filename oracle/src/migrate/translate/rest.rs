@@ -6,7 +6,7 @@ use super::super::settings::Settings;
 use super::{About, Proposal, ProposedDenial};
 
 /// Settings that need nothing here, and why.
-const NOTHING: [(&str, &str); 11] = [
+const NOTHING: [(&str, &str); 14] = [
     (
         "approvals.timeout",
         "an unanswered question is refused in the end here, too",
@@ -51,7 +51,32 @@ const NOTHING: [(&str, &str); 11] = [
         "terminal.backend",
         "commands run in a sandbox of this machine; other backends are not there",
     ),
+    (
+        "terminal.docker_volumes",
+        "there is no container; what a command is to see beside the workspace is opened with `hermitcrab config add-directory`",
+    ),
+    (
+        "terminal.env_passthrough",
+        "a command is shown none of these; `NAME=value` before a command gives it one",
+    ),
+    (
+        "terminal.cwd",
+        "the workspace is where `hermitcrab` is started, or what `--workspace` says",
+    ),
 ];
+
+/// What something was made of elsewhere.
+const MADE: [&str; 6] = [
+    "approvals.mode",
+    "approvals.cron_mode",
+    "approvals.deny",
+    "delegation.subagent_auto_approve",
+    "security.website_blocklist.enabled",
+    "security.website_blocklist.domains",
+];
+/// Files with more blocked sites.
+const SITE_FILES: &str = "security.website_blocklist.shared_files";
+const TIMEOUT: &str = "terminal.timeout";
 
 /// Sections beside those, and why nothing is made of them.
 const SECTIONS: [(&str, &str); 5] = [
@@ -85,13 +110,21 @@ pub(super) fn proposals(settings: &Settings) -> Vec<Proposal> {
     for (place, site) in settings.blocked_sites.iter().enumerate() {
         all.push(blocked(place + 1, site));
     }
-    if let Some(seconds) = settings
-        .number("terminal.timeout")
-        .filter(|seconds| *seconds > 0)
-    {
+    if let Some(files) = settings.values.get(SITE_FILES).filter(|_| blocks(settings)) {
+        all.push(Proposal {
+            id: "site-files".to_owned(),
+            from: SITE_FILES.to_owned(),
+            said: files.to_string(),
+            in_hermes: "its web tools refuse the sites these files list; a command such as curl does not".to_owned(),
+            here: "no rule was made of them: these files were not read. Commands reach only peers that are granted, and these sites are among what can be granted".to_owned(),
+            confirm: "whether sites in these files should be denied whatever is granted: each as a rule like those of `domains`".to_owned(),
+            ..Proposal::default()
+        });
+    }
+    if let Some(seconds) = timeout(settings) {
         all.push(Proposal {
             id: "timeout".to_owned(),
-            from: "terminal.timeout".to_owned(),
+            from: TIMEOUT.to_owned(),
             said: seconds.to_string(),
             in_hermes: "a command is ended after this many seconds, unless the model asks for more"
                 .to_owned(),
@@ -114,6 +147,34 @@ pub(super) fn proposals(settings: &Settings) -> Vec<Proposal> {
     }
     others(settings, &mut all);
     all
+}
+
+fn timeout(settings: &Settings) -> Option<u64> {
+    settings.number(TIMEOUT).filter(|seconds| *seconds > 0)
+}
+
+fn blocks(settings: &Settings) -> bool {
+    settings.is_on("security.website_blocklist.enabled")
+        && !is_empty(settings.values.get(SITE_FILES).unwrap_or(&Value::Null))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(below) => below.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether nothing says what becomes of a setting of a section that is shown whole.
+fn is_unsaid(settings: &Settings, key: &str, value: &Value) -> bool {
+    let is_said = MADE.contains(&key)
+        || NOTHING.iter().any(|(start, _)| key.starts_with(start))
+        || (key == TIMEOUT && timeout(settings).is_some())
+        || (key == SITE_FILES && blocks(settings));
+    !is_said && !is_empty(value)
 }
 
 /// What stands in sections nothing is made of: none is left out without a word.
@@ -142,12 +203,12 @@ fn others(settings: &Settings, all: &mut Vec<Proposal>) {
             });
         }
     }
-    let unknown: Vec<String> = settings
-        .others
-        .keys()
-        .filter(|key| section_of(key).is_none())
-        .cloned()
-        .collect();
+    let unsaid = settings.values.iter();
+    let unsaid = unsaid.filter(|(key, value)| is_unsaid(settings, key, value));
+    let strange = settings.others.keys();
+    let strange = strange.filter(|key| section_of(key).is_none());
+    let mut unknown: Vec<String> = unsaid.map(|(key, _)| key).chain(strange).cloned().collect();
+    unknown.sort();
     if !unknown.is_empty() {
         all.push(Proposal {
             id: "without-counterpart".to_owned(),
@@ -206,5 +267,66 @@ fn blocked(number: usize, site: &str) -> Proposal {
             })
             .collect(),
         ..Proposal::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::proposals;
+    use crate::migrate::settings::Settings;
+
+    #[test]
+    fn no_setting_is_left_out_without_a_word() {
+        let config = json!({
+            "approvals": {"mode": "manual", "deny": [], "new_one": 1},
+            "security": {
+                "website_blocklist": {"enabled": true, "domains": [], "shared_files": ["more.txt"]},
+                "tirith_path": "x",
+            },
+            "terminal": {
+                "timeout": "soon",
+                "env_passthrough": ["A_TOKEN"],
+                "docker_volumes": ["/srv:/srv"],
+                "shell_init_files": ["~/.profile"],
+                "docker_extra_args": [],
+            },
+            "delegation": {"model": "small"},
+            "hooks": {"pre_tool_call": [{"command": "check"}]},
+        });
+        let mut notes = Vec::new();
+        let settings = Settings::read(&config, &mut notes);
+        let all = proposals(&settings);
+        let said: Vec<&str> = all
+            .iter()
+            .flat_map(|one| one.from.split(", ").chain(one.said.split(", ")))
+            .collect();
+        for key in [
+            "approvals.new_one",
+            "security.website_blocklist.shared_files",
+            "security.tirith_path",
+            "terminal.timeout",
+            "terminal.env_passthrough",
+            "terminal.docker_volumes",
+            "terminal.shell_init_files",
+            "delegation.model",
+            "hooks.pre_tool_call",
+        ] {
+            assert!(said.contains(&key), "{key}: {said:?}");
+        }
+        for key in [
+            "approvals.mode",
+            "approvals.deny",
+            "terminal.docker_extra_args",
+        ] {
+            assert!(!said.contains(&key), "{key}: {said:?}");
+        }
+        // The names of variables are no secrets.
+        assert!(
+            settings.environment.is_empty(),
+            "{:?}",
+            settings.environment
+        );
     }
 }
