@@ -85,6 +85,14 @@ pub struct ProposedDenial {
     pub about: About,
 }
 
+impl ProposedDenial {
+    /// Whether nothing at all is reached while it stands.
+    fn is_every_peer(&self) -> bool {
+        let about = matches!(&self.about, About::On(place) if place == "*");
+        about && self.verbs.iter().any(|verb| verb == "net.connect")
+    }
+}
+
 /// What a denial is about.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -118,6 +126,12 @@ pub fn translate(settings: &Settings) -> Vec<Proposal> {
             .map(|(place, glob)| denied::proposal(place + 1, glob)),
     );
     all.extend(rest::proposals(settings));
-    all.extend(servers::proposals(&settings.servers));
+    let closing = |one: &&Proposal| one.denials.iter().any(ProposedDenial::is_every_peer);
+    let closed: Vec<String> = all
+        .iter()
+        .filter(closing)
+        .map(|one| one.id.clone())
+        .collect();
+    all.extend(servers::proposals(&settings.servers, &closed));
     all
 }

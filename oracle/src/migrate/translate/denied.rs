@@ -84,7 +84,7 @@ pub(super) fn proposal(number: usize, glob: &str) -> Proposal {
         || words.iter().any(|word| NETWORK.contains(word));
     if networks {
         denials.push(denial(&["net.connect"], About::On("*".to_owned())));
-        told.push("no command reaches any peer, however it is spelled, whatever is granted");
+        told.push("no command and no server of tools reaches any peer, however it is spelled, whatever is granted");
     } else if DELETES.contains(&program.as_str()) && words.iter().any(is_all) {
         told.push("a command sees a copy of the workspace and none of your other files, and what it deletes there is kept only under a grant or after a yes");
         confirm = "whether more should be denied: as Hermes reads it the glob stops every deletion by a whole path, too; a rule that denies `fs.delete` would stop them all";

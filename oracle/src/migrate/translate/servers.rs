@@ -77,16 +77,41 @@ const LIFE: [&str; 4] = [
     "lifecycle",
 ];
 
-pub(super) fn proposals(servers: &[Server]) -> Vec<Proposal> {
+/// The servers, where the denials of these names keep every peer away.
+pub(super) fn proposals(servers: &[Server], closed: &[String]) -> Vec<Proposal> {
     let mut taken: Vec<String> = Vec::new();
     servers
         .iter()
         .map(|server| {
             let name = name_here(&server.name, &taken);
             taken.push(name.clone());
-            proposal(server, name)
+            let mut proposal = proposal(server, name);
+            if proposal
+                .server
+                .as_ref()
+                .is_some_and(|table| table.url.is_some())
+            {
+                shut(&mut proposal, closed);
+            }
+            proposal
         })
         .collect()
+}
+
+/// A peer is granted in vain while a rule denies all of them.
+fn shut(proposal: &mut Proposal, closed: &[String]) {
+    if closed.is_empty() {
+        return;
+    }
+    let rules = closed.iter().map(|id| format!("`{id}`"));
+    let rules = rules.collect::<Vec<_>>().join(", ");
+    proposal.here.push_str(&format!(
+        "; it is not reached, whatever is granted, while a rule denies every peer ({rules})"
+    ));
+    proposal.confirm = format!(
+        "whether this server matters more than what denies every peer ({rules}): then take that out; and {}",
+        proposal.confirm
+    );
 }
 
 fn proposal(server: &Server, name: String) -> Proposal {
@@ -299,7 +324,7 @@ mod tests {
     use super::{ProposedServer, Server, name_here, proposals, redact};
 
     fn one(words: &Value) -> Proposal {
-        proposals(&[Server::read("Far Away", words)]).remove(0)
+        proposals(&[Server::read("Far Away", words)], &[]).remove(0)
     }
 
     #[test]
@@ -388,5 +413,23 @@ mod tests {
             assert_eq!(made, expected, "{name}");
             taken.push(made);
         }
+    }
+
+    #[test]
+    fn a_rule_against_every_peer_is_told_where_a_server_is_one() {
+        let servers = [
+            Server::read("far", &json!({"url": "https://x.example/mcp"})),
+            Server::read("near", &json!({"command": "serve"})),
+        ];
+        let closed = ["deny-1".to_owned(), "deny-3".to_owned()];
+        let made = super::proposals(&servers, &closed);
+        assert!(
+            made[0].here.contains("not reached, whatever is granted"),
+            "{made:?}"
+        );
+        assert!(made[0].confirm.contains("(`deny-1`, `deny-3`)"), "{made:?}");
+        assert!(!made[1].here.contains("deny-1"), "{made:?}");
+        let open = super::proposals(&servers, &[]);
+        assert!(!open[0].here.contains("whatever is granted"), "{open:?}");
     }
 }
