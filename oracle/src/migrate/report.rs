@@ -90,6 +90,19 @@ impl Report {
         self.notes.iter().any(|note| note.partial)
     }
 
+    /// What opens skills, notes and jobs, which both have in the same place.
+    #[must_use]
+    pub fn opened(&self) -> Option<String> {
+        if self.skills.is_empty() && self.jobs.is_empty() {
+            return None;
+        }
+        let mut opened = "a model is shown skills, notes and jobs once their directories are opened: `hermitcrab config add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`".to_owned();
+        if !self.jobs.is_empty() {
+            opened.push_str("; jobs that are due run when a timer of yours calls `hermitcrab cron tick`, and Hermes, where it goes on, runs the same ones");
+        }
+        Some(opened)
+    }
+
     /// The summary, from the figures.
     #[must_use]
     pub fn sentence(&self) -> String {

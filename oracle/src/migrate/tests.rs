@@ -181,6 +181,14 @@ fn the_homes_of_all_releases_are_read_whole_and_say_the_same() {
         assert!(saying(&report, "git status").grants.is_empty());
         assert_eq!(saying(&report, "curl *").denials.len(), 1);
         assert!(outputs.contains("issues.example.com"));
+        for advice in [
+            "`hermitcrab cron grant a1b2c3d4e5f6 VERB=PLACE`",
+            "`hermitcrab cron tick`",
+            "add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron",
+            "not reached, whatever is granted, while a rule denies every peer",
+        ] {
+            assert!(outputs.contains(advice), "{advice}");
+        }
     }
 }
 

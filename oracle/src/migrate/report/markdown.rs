@@ -346,12 +346,15 @@ fn facts(out: &mut String, report: &Report) {
         let state = if job.enabled { "" } else { ", paused" };
         let _ = writeln!(
             out,
-            "- job {} ({}), {}{state}: it will hold nothing until `hermitcrab cron grant {}` says so",
+            "- job {} ({}), {}{state}: it will hold nothing until `hermitcrab cron grant {} VERB=PLACE` says so",
             code(&job.name),
             code(&job.schedule),
             code(&job.id),
             plain(&job.id)
         );
+    }
+    if let Some(opened) = report.opened() {
+        let _ = writeln!(out, "- {opened}");
     }
     let mut tools: Vec<_> = report.tools.iter().collect();
     tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));

@@ -162,9 +162,12 @@ fn facts(page: &mut Page, report: &Report) {
     for job in &report.jobs {
         let state = if job.enabled { "" } else { ", paused" };
         page.item(&format!(
-            "job {} ({}){state}: it will hold nothing until \u{201c}hermitcrab cron grant {}\u{201d} says so",
+            "job {} ({}){state}: it will hold nothing until \u{201c}hermitcrab cron grant {} VERB=PLACE\u{201d} says so",
             job.name, job.schedule, job.id
         ));
+    }
+    if let Some(opened) = report.opened() {
+        page.item(&opened.replace('`', "\""));
     }
     let mut tools: Vec<_> = report.tools.iter().collect();
     tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
