@@ -4,7 +4,6 @@ mod choose;
 mod run;
 mod steady;
 
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -191,12 +190,8 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
 }
 
 fn list(chosen: &[&Case]) -> u8 {
-    let mut out = std::io::stdout().lock();
     for case in chosen {
-        // A reader that has seen enough (`| head`) is no fault.
-        if writeln!(out, "{:16} {}", case.suite, case.id).is_err() {
-            return exit::CONFORM;
-        }
+        println!("{:16} {}", case.suite, case.id);
     }
     eprintln!("{}", table::cases(chosen.len()));
     exit::CONFORM
@@ -225,8 +220,12 @@ fn run_all(
         let what = format!("{what} in `{}`", report.display());
         move |error: std::io::Error| format!("{what}: {error}")
     };
-    let mut log = json::Log::create(report)
-        .map_err(|error| Stop::Io(io("cannot start the log")(error), Vec::new()))?;
+    let mut log = json::Log::create(report).map_err(|error| {
+        Stop::Lack(environment::Lack {
+            what: io("cannot start the log")(error),
+            help: "name another place with --report".to_owned(),
+        })
+    })?;
     let jobs = args
         .jobs
         .unwrap_or_else(environment::pairs_usual)
@@ -307,8 +306,7 @@ fn print_line(result: &CaseResult) {
         "why": result.verdict.why,
         "fingerprint": result.verdict.fingerprint,
     });
-    // A reader that went away is no fault of the run.
-    let _ = writeln!(std::io::stdout(), "{line}");
+    println!("{line}");
 }
 
 /// The failing cases, some of each kind.

@@ -491,6 +491,9 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
+    if number == 0 {
+        return Err("nothing would be tried, and nothing would have passed".to_owned());
+    }
     number
         .checked_mul(factor)
         .map(Duration::from_secs)
@@ -540,7 +543,16 @@ mod tests {
             assert!(parse_shard(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parse_time("10m"), Ok(Duration::from_secs(600)));
-        for wrong in ["", "10", "m", "-1s", "1.5h", "99999999999999999999h"] {
+        for wrong in [
+            "",
+            "10",
+            "m",
+            "0s",
+            "0h",
+            "-1s",
+            "1.5h",
+            "99999999999999999999h",
+        ] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }

@@ -194,7 +194,10 @@ impl Entry {
 /// # Errors
 /// A line for a person: what is wrong and where.
 pub fn load(file: &Path) -> Result<Catalogue, String> {
-    match std::fs::read_to_string(file) {
+    let text = crate::suite::bytes_of(file).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| std::io::Error::other("a byte of it is no UTF-8"))
+    });
+    match text {
         Ok(text) => toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Catalogue::default()),
         Err(error) => Err(format!("{}: cannot read: {error}", file.display())),

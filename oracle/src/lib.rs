@@ -6,7 +6,7 @@
 
 // First, since its macros count for what follows.
 #[macro_use]
-mod printing;
+pub mod printing;
 
 pub mod case;
 pub mod suite;

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use bisim::cli::{Cli, Command};
 use bisim::{
-    ambient, campaign, check, doctor, exit, leaks, migrate, retold, selftest, speed, subject,
+    ambient, campaign, check, doctor, exit, leaks, migrate, printing, retold, selftest, speed,
+    subject,
 };
 use bisim_world::FILES_MAX;
 use clap::Parser;
@@ -54,5 +55,5 @@ fn main() -> ExitCode {
         Command::Speed(args) => speed::command(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),
     };
-    ExitCode::from(code)
+    ExitCode::from(printing::code(code))
 }

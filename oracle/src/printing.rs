@@ -1,7 +1,41 @@
 //! The agent's macros for words on streams that may be closed, here, too: a
-//! reader that goes away must not end a run and lose what it has found.
+//! reader that goes away must not end a run and lose what it has found. Where the
+//! words are lost for another reason, no exit code may say that all is well.
 
-pub use hermitcrab::printing::{err, out};
+use std::fmt;
+use std::io::{ErrorKind, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use hermitcrab::printing::err;
+
+/// Whether words could not be written, other than to a reader that went away.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// To the standard output.
+pub fn out(words: fmt::Arguments<'_>) {
+    // Of many lines that cannot be written the first says so.
+    if let Err(error) = std::io::stdout().lock().write_fmt(words)
+        && error.kind() != ErrorKind::BrokenPipe
+        && !IS_LOST.swap(true, Ordering::Relaxed)
+    {
+        err(format_args!("error: cannot write the output: {error}\n"));
+    }
+}
+
+/// What a program that came to this code ends with: output that was lost is no pass.
+#[must_use]
+pub fn code(code: u8) -> u8 {
+    match std::io::stdout().lock().flush() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            IS_LOST.store(true, Ordering::Relaxed);
+        }
+        _ => {}
+    }
+    match code {
+        crate::exit::CONFORM if IS_LOST.load(Ordering::Relaxed) => crate::exit::INTERNAL,
+        code => code,
+    }
+}
 
 /// As the standard one, without its panic.
 macro_rules! println {

@@ -90,11 +90,11 @@ impl Progress {
         let seconds = self.started.elapsed().as_secs_f64().max(0.001);
         let rate = self.done as f64 / seconds;
         let left = (self.total - self.done.min(self.total)) as f64 / rate.max(0.001);
-        eprintln!(
-            "{}/{} cases, {rate:.1} a second, {left:.0} s left: {}",
-            self.done,
-            self.total,
-            self.words()
-        );
+        // Of a run in which nothing has ended nobody knows how long it takes.
+        let left = match self.done {
+            0 => String::new(),
+            _ => format!(", {rate:.1} a second, {left:.0} s left: {}", self.words()),
+        };
+        eprintln!("{}/{} cases{left}", self.done, self.total);
     }
 }

@@ -107,6 +107,17 @@ fn one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str(rest)
 }
 
+/// Reads a file of the vectors; a pipe would be waited at for ever.
+///
+/// # Errors
+/// It is no file, or cannot be read.
+pub(crate) fn bytes_of(file: &Path) -> std::io::Result<Vec<u8>> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(std::io::Error::other("it is no file"));
+    }
+    fs::read(file)
+}
+
 /// Loads `suites/*.json` and `regressions/*.json` under `vectors`.
 ///
 /// # Errors
@@ -135,7 +146,7 @@ pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
     let mut suites = Suites::default();
     let mut ids = BTreeMap::new();
     for file in files {
-        let wrong = match fs::read(&file).map(String::from_utf8) {
+        let wrong = match bytes_of(&file).map(String::from_utf8) {
             Ok(Ok(text)) => {
                 parse(&file, &text, &mut suites, &mut ids, &mut problems);
                 continue;

@@ -196,6 +196,51 @@ fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
+fn output_that_is_lost_is_no_pass() {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args(["check", "--list", "--suite", "smoke"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 70, "{}", errors(&output));
+    let told = "error: cannot write the output: No space left on device";
+    assert!(errors(&output).contains(told), "{}", errors(&output));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_suite_or_the_catalogue_is_told_and_not_waited_at() {
+    let pipe = |path: &std::path::Path| {
+        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    };
+    let folder = vectors(r#"{"schema": 1, "suite": "s", "description": "d", "cases": []}"#);
+    pipe(&folder.path().join("known-divergences.toml"));
+    let list = || {
+        bisim(&[
+            "check",
+            "--list",
+            "--vectors",
+            folder.path().to_str().unwrap(),
+        ])
+    };
+    let output = list();
+    assert_eq!(code(&output), 3, "{}", errors(&output));
+    assert!(
+        errors(&output).contains("it is no file"),
+        "{}",
+        errors(&output)
+    );
+    pipe(&folder.path().join("suites/t.json"));
+    let output = list();
+    assert_eq!(code(&output), 5, "{}", errors(&output));
+    let told = "suites/t.json: cannot read: it is no file";
+    assert!(errors(&output).contains(told), "{}", errors(&output));
+}
+
+#[test]
 fn a_choice_that_leaves_nothing_to_run_is_no_pass() {
     let refused = |args: &[&str]| {
         let output = bisim(&[&["check", "--list"], args].concat());
