@@ -14,6 +14,9 @@ pub struct Ambient {
     /// The repository this binary was built from, or the nearest above the
     /// current directory that holds `vectors/suites`.
     pub root: PathBuf,
+    /// Below which reports go that no option places: the repository the current directory is
+    /// in, or that directory. A program that was copied elsewhere writes to no checkout.
+    pub reports: PathBuf,
     /// Where Python environments are kept: `HERMITCRAB_CACHE`, the user's cache directory, or
     /// without a home the directory of what was built.
     pub cache: PathBuf,
@@ -34,14 +37,14 @@ pub struct Ambient {
 pub fn read() -> Ambient {
     let built_in = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let built_in = built_in.parent().map(PathBuf::from).unwrap_or(built_in);
-    let root = std::env::current_dir()
-        .ok()
-        .and_then(|here| {
-            here.ancestors()
-                .find(|folder| folder.join("vectors/suites").is_dir())
-                .map(PathBuf::from)
-        })
-        .unwrap_or(built_in);
+    let here = std::env::current_dir().ok();
+    let above = here.as_ref().and_then(|here| {
+        here.ancestors()
+            .find(|folder| folder.join("vectors/suites").is_dir())
+            .map(PathBuf::from)
+    });
+    let root = above.clone().unwrap_or(built_in);
+    let reports = above.or(here).unwrap_or_default();
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -63,6 +66,7 @@ pub fn read() -> Ambient {
         .map_or(0, |since| since.as_secs());
     Ambient {
         root,
+        reports,
         cache,
         path,
         python_path: std::env::var_os("PYTHONPATH").filter(|path| !path.is_empty()),

@@ -78,7 +78,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
     }
     let place = args.report.clone().unwrap_or_else(|| {
         ambient
-            .root
+            .reports
             .join(format!("target/bisim/{}", directory(args)))
     });
     // Before anything is installed or built for it.

@@ -64,7 +64,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     let report = args
         .report
         .clone()
-        .unwrap_or_else(|| ambient.root.join(usual));
+        .unwrap_or_else(|| ambient.reports.join(usual));
     let _alone = match environment::alone(&report, "--report") {
         Ok(alone) => alone,
         Err(lack) => {

@@ -15,7 +15,7 @@ pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
         eprintln!("error: {error}");
         return exit::ENVIRONMENT;
     }
-    let logs = ambient.root.join("target/bisim");
+    let logs = ambient.reports.join("target/bisim");
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());

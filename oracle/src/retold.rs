@@ -21,7 +21,7 @@ pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
     let from = args
         .from
         .clone()
-        .unwrap_or_else(|| ambient.root.join("target/bisim"));
+        .unwrap_or_else(|| ambient.reports.join("target/bisim"));
     match page(ambient, &from, &args.fuzz, &suites, &args.html) {
         Ok(place) => {
             println!("{}", place.display());
@@ -90,6 +90,17 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         .iter()
         .any(|place| campaign::is_campaign(place))
     {
+        let stranger = args
+            .reports
+            .iter()
+            .find(|place| !campaign::is_campaign(place));
+        if let Some(place) = stranger {
+            eprintln!(
+                "error: `{}` is no directory of a campaign, and others are; merge parts of one kind only",
+                place.display()
+            );
+            return exit::USAGE;
+        }
         return merge_campaign(args);
     }
     let vectors = vectors(ambient, args.vectors.as_deref());

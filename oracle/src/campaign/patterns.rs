@@ -59,7 +59,7 @@ pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
-    let logs = ambient.root.join("target/bisim/patterns");
+    let logs = ambient.reports.join("target/bisim/patterns");
     let starts = match environment::prepare(ambient, &args.hermes, &logs, &processes) {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),

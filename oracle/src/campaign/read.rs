@@ -86,6 +86,12 @@ pub fn read(place: &Path) -> Result<Seen, String> {
 /// A part cannot be read, the parts are of different campaigns or releases,
 /// two of them disagree about a variant, or the directory holds a campaign.
 pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
+    if is_campaign(place) {
+        return Err(format!(
+            "`{}` holds a campaign already, which is not written over; name another --out",
+            place.display()
+        ));
+    }
     let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
     let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
     let (mut read, mut shards) = (Vec::new(), Vec::new());
@@ -286,7 +292,8 @@ mod tests {
                 .and_then(|fates| fates.get(&Fate::HermesSilent)),
             Some(&1)
         );
-        assert!(merge(&[one], &out).is_err(), "one is there already");
+        let again = merge(&[one], &out).unwrap_err();
+        assert!(again.contains("name another --out"), "{again}");
     }
 
     #[test]

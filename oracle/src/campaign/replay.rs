@@ -42,7 +42,7 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
-    let report = ambient.root.join("target/bisim/replay");
+    let report = ambient.reports.join("target/bisim/replay");
     let started = environment::prepare(ambient, &args.hermes, &report, &processes)
         .and_then(|mut starts| environment::try_out(&mut starts, &processes));
     let mut subjects = match started {

@@ -52,7 +52,7 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     let out = args
         .out
         .clone()
-        .unwrap_or_else(|| ambient.root.join("target/bisim/migrate"));
+        .unwrap_or_else(|| ambient.reports.join("target/bisim/migrate"));
     if let Err(message) = make_out(&out, &args.hermes_home) {
         eprintln!("error: {message}");
         return exit::USAGE;

@@ -111,7 +111,7 @@ impl Home {
         for name in untold {
             notes.push(Note::partial(
                 name,
-                "its secrets are not known here, so they are struck out only where they look like one: look before you hand this to somebody",
+                "its secrets are not all known here, so some may be left in: look before you hand this to somebody",
             ));
         }
         home.jobs(snapshot, notes);

@@ -89,7 +89,7 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     let report = args
         .report
         .clone()
-        .unwrap_or_else(|| ambient.root.join("target/bisim/shadow"));
+        .unwrap_or_else(|| ambient.reports.join("target/bisim/shadow"));
     let here = |error: std::io::Error| {
         (
             exit::USAGE,

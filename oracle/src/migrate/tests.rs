@@ -103,6 +103,7 @@ fn ambient() -> Ambient {
         .to_owned();
     Ambient {
         cache: root.join("target"),
+        reports: root.clone(),
         root,
         path: Vec::new(),
         python_path: None,
@@ -472,7 +473,7 @@ fn where_the_secrets_of_a_file_are_not_known_the_plan_says_so() {
     let (code, report, outputs) = migrate(home.path());
     assert_eq!(code, 4);
     for name in ["config.yaml", ".env", "auth.json"] {
-        let said = format!("{name}: its secrets are not known here");
+        let said = format!("{name}: its secrets are not all known here");
         assert!(
             missing(&report).contains(&said),
             "{name}: {}",

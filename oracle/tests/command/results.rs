@@ -196,6 +196,23 @@ fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
+fn outside_a_checkout_reports_are_below_the_current_directory() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args(["report", "--html", "page"])
+        .current_dir(elsewhere.path())
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 64, "{}", errors(&output));
+    let place = elsewhere.path().canonicalize().unwrap();
+    let told = format!(
+        "cannot read `{}/target/bisim/summary.json`",
+        place.display()
+    );
+    assert!(errors(&output).contains(&told), "{}", errors(&output));
+}
+
+#[test]
 fn output_that_is_lost_is_no_pass() {
     let full = std::fs::File::options()
         .write(true)
