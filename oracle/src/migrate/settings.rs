@@ -96,9 +96,7 @@ impl Settings {
             if !is_told && !SECTIONS.contains(&section) {
                 flatten(section, below, &mut settings.others);
             }
-            if section != "mcp_servers" {
-                secrets(section, below, &mut settings.environment);
-            }
+            secrets(section, below, &mut settings.environment);
         }
         settings
     }
@@ -162,9 +160,10 @@ fn secret_part(value: &str) -> String {
     secret + rest
 }
 
-/// Whether a setting holds names of variables, such as `key_env`, and no values of them.
-fn names_variables(name: &str) -> bool {
-    name.ends_with("_env") || name.ends_with("passthrough")
+/// Whether a setting holds names, such as that of a variable in `key_env`, and no secrets.
+fn is_name(name: &str) -> bool {
+    // `auth` says of which kind a login is.
+    name.ends_with("_env") || name.ends_with("passthrough") || name == "auth"
 }
 
 /// What is called a secret, however deep it stands.
@@ -176,11 +175,24 @@ fn secrets(name: &str, value: &Value, into: &mut Vec<(String, String)>) {
             }
         }
         Value::Array(list) => list.iter().for_each(|value| secrets(name, value, into)),
-        Value::String(word) if is_secret_name(name) && !names_variables(name) => {
+        Value::String(word) if is_secret_name(name) && !is_name(name) => {
             into.push((name.to_owned(), secret_part(word)));
+        }
+        Value::Number(number) if is_one_secret(name) => {
+            into.push((name.to_owned(), number.to_string()));
         }
         Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
+}
+
+/// Whether a number of this name is a secret: `max_tokens` counts.
+fn is_one_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [
+        "key", "token", "secret", "password", "passwd", "pwd", "pass",
+    ]
+    .iter()
+    .any(|end| name.ends_with(end))
 }
 
 fn flatten(key: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
@@ -263,5 +275,25 @@ mod tests {
             told.iter().any(|text| text.contains("`terminal`")),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn numbers_and_what_stands_below_a_server_are_secrets_too() {
+        let config = json!({
+            "email": {"password": 13_572_468, "max_tokens": 200_000, "key_env": "MAIL_KEY"},
+            "custom_providers": [{"api_key": 87_654_321}],
+            "mcp_servers": {"far": {
+                "url": "https://x.example", "auth": "bearer",
+                "oauth": {"client_secret": "a phrase", "client_id": "me"},
+            }},
+        });
+        let settings = Settings::read(&config, &mut Vec::new());
+        let mut known: Vec<&str> = settings
+            .environment
+            .iter()
+            .map(|(_, value)| value.as_str())
+            .collect();
+        known.sort_unstable();
+        assert_eq!(known, ["13572468", "87654321", "a phrase"]);
     }
 }
