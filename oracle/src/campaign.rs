@@ -130,6 +130,14 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         interrupt: &interrupt,
         processes: processes.clone(),
     };
+    // Until the first line of progress a terminal would be empty.
+    eprintln!(
+        "seed {}, against hermes-agent {}, for at most {} s; a line every {} s, and ^C keeps what has run",
+        args.seed,
+        args.hermes,
+        args.time.as_secs(),
+        LINE_EVERY.as_secs()
+    );
     let hunted = match args.screen {
         None => hunt.run(log, &place),
         Some(places) => screen::run(&hunt, places, log, &place),

@@ -97,6 +97,9 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
             fault.kind, fault.entry, fault.why
         );
     }
+    if let Some(due) = known::due(&catalogue, &ambient.today) {
+        eprintln!("{due}");
+    }
     let judge = Judge::new(&catalogue, &args.hermes);
     if judge.version != args.hermes {
         eprintln!(

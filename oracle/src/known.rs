@@ -19,7 +19,7 @@ use crate::relation::{Finding, StepJudgement};
 
 mod form;
 
-pub use form::{lint, strangers};
+pub use form::{due, lint, strangers};
 
 /// The file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]

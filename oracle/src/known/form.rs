@@ -95,6 +95,40 @@ fn dates(entry: &Entry, today: Option<&str>, fault: &mut dyn FnMut(&'static str,
     }
 }
 
+/// The entries whose day is still to come and no more than a month away, and what to say of them:
+/// a gate that fails from one day to the next should not be the first to tell.
+#[must_use]
+pub fn due(catalogue: &Catalogue, today: &str) -> Option<String> {
+    const NAMED_MAX: usize = 3;
+    let month = a_month_after(today)?;
+    let is_due = |entry: &&Entry| {
+        let by = entry.review_by.as_str();
+        is_date(by) && today <= by && by <= month.as_str()
+    };
+    let due: Vec<&Entry> = catalogue.entries.iter().filter(is_due).collect();
+    let first = due.iter().map(|entry| entry.review_by.as_str()).min()?;
+    let named = due.iter().take(NAMED_MAX).map(|entry| entry.id.as_str());
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = due.len().checked_sub(NAMED_MAX) {
+        named.push_str(&format!(" and {more} more"));
+    }
+    Some(format!(
+        "known differences to be reviewed within a month, the first by {first}, after which the run fails: {named}"
+    ))
+}
+
+/// The day of the next month that has the name of this one, for comparing.
+fn a_month_after(day: &str) -> Option<String> {
+    let (year, rest) = day.split_at_checked(4)?;
+    let year: u32 = year.parse().ok()?;
+    let month: u32 = rest.get(1..3)?.parse().ok()?;
+    let day = rest.get(3..)?;
+    Some(match month {
+        12 => format!("{:04}-01{day}", year + 1),
+        month => format!("{year:04}-{:02}{day}", month + 1),
+    })
+}
+
 /// Whether a text is a day of the calendar, written YYYY-MM-DD.
 fn is_date(text: &str) -> bool {
     let has_form = text.len() == 10

@@ -157,6 +157,32 @@ fn what_is_no_day_of_the_calendar_or_never_comes_is_no_date() {
 }
 
 #[test]
+fn an_entry_whose_day_comes_near_is_told_before_the_gate_fails() {
+    let said = |days: &[&str], today: &str| {
+        let entries = days.iter().enumerate().map(|(place, day)| {
+            let mut entry = entry(&format!("e{place}"));
+            entry.review_by = (*day).into();
+            entry
+        });
+        due(
+            &Catalogue {
+                entries: entries.collect(),
+            },
+            today,
+        )
+    };
+    assert_eq!(
+        said(&["2026-04-03", "2026-03-01", "soon"], "2026-03-02"),
+        None
+    );
+    let told = said(&["2026-04-02", "2026-03-02"], "2026-03-02").unwrap();
+    assert!(told.contains("the first by 2026-03-02"), "{told}");
+    assert!(told.ends_with("fails: e0, e1"), "{told}");
+    let told = said(&["2027-01-31"; 5], "2026-12-31").unwrap();
+    assert!(told.ends_with("fails: e0, e1, e2 and 2 more"), "{told}");
+}
+
+#[test]
 fn a_word_nothing_goes_by_is_found_wherever_an_entry_has_it() {
     let case = made::case(vec![made::call()], vec![]);
     let said = |change: &dyn Fn(&mut Entry)| {
