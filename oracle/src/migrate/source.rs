@@ -247,8 +247,17 @@ impl Snapshot {
         let mut left = SKILL_ENTRIES_MAX;
         let mut waiting = vec![(home.join("skills"), 0_usize)];
         while let Some((folder, depth)) = waiting.pop() {
-            let Ok(entries) = std::fs::read_dir(&folder) else {
-                continue;
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    let name = folder.strip_prefix(home).unwrap_or(&folder);
+                    self.notes.push(Note::partial(
+                        name.to_string_lossy(),
+                        format!("it cannot be listed, so skills in it are missing here: {error}"),
+                    ));
+                    continue;
+                }
             };
             for entry in entries.flatten() {
                 let Some(fewer) = left.checked_sub(1) else {

@@ -386,6 +386,19 @@ fn a_configuration_that_is_a_trap_costs_itself_and_nothing_else() {
 }
 
 #[test]
+fn skills_that_cannot_be_listed_are_named() {
+    let home = home("0.19.0");
+    std::fs::remove_dir_all(home.path().join("skills")).unwrap();
+    let (code, report, _) = migrate(home.path());
+    assert_eq!((code, missing(&report)), (0, String::new()), "none is none");
+    std::fs::write(home.path().join("skills"), "").unwrap();
+    let (code, report, _) = migrate(home.path());
+    assert_eq!(code, 4);
+    let told = "skills: it cannot be listed, so skills in it are missing here";
+    assert!(missing(&report).contains(told), "{}", missing(&report));
+}
+
+#[test]
 fn links_and_pipes_in_a_home_are_not_followed() {
     let home = home("0.19.0");
     let outside = tempfile::NamedTempFile::new().unwrap();
