@@ -330,10 +330,10 @@ pub(super) fn meant<'k>(name: &str, known: &'k [String]) -> Option<&'k String> {
         .iter()
         .find_map(|spelling| known.iter().find(|known| *known == spelling))
         .or_else(|| {
+            let enough = |ratio| ratio >= ALIKE;
             let alike = known
                 .iter()
-                .map(|known| (difflib::ratio(known, &lowered), known))
-                .filter(|(ratio, _)| *ratio >= ALIKE);
+                .filter_map(|known| Some((difflib::alike(known, &lowered, enough)?, known)));
             alike
                 .max_by(|(one, a), (other, b)| one.total_cmp(other).then(a.cmp(b)))
                 .map(|(_, known)| known)

@@ -19,6 +19,11 @@ const PLACES_MAX: u64 = 400_000_000;
 /// The same for all that one question shows, for which somebody waits.
 const PLACES_OF_A_QUESTION_MAX: u64 = 50_000_000;
 
+/// What a letter costs besides, as it is put in order to be found.
+const PLACES_OF_A_LETTER: usize = 4;
+/// So many letters are counted in the time of one place.
+const LETTERS_COUNTED: usize = 16;
+
 /// Sequences shorter than this have no "too frequent" elements.
 const FREQUENT_FROM_LEN: usize = 200;
 /// Unchanged lines kept around a change in a unified diff.
@@ -80,9 +85,16 @@ impl Effort {
         }
     }
 
-    fn spend(&mut self, places: usize) {
+    /// So many places, for whatever was looked at elsewhere than here.
+    pub fn spend(&mut self, places: usize) {
         let places = u64::try_from(places).unwrap_or(u64::MAX);
         self.places = self.places.saturating_sub(places);
+    }
+
+    /// Whether nothing is left of it: what was looked for since may have been overlooked.
+    #[must_use]
+    pub const fn is_spent(&self) -> bool {
+        self.places == 0
     }
 }
 
@@ -350,7 +362,8 @@ pub fn alike(a: &str, b: &str, enough: impl Fn(f64) -> bool) -> Option<f64> {
     alike_within(a, b, enough, &mut Effort::default())
 }
 
-fn alike_within(
+/// The same, of many comparisons that have one measure together.
+pub fn alike_within(
     a: &str,
     b: &str,
     enough: impl Fn(f64) -> bool,
@@ -358,9 +371,12 @@ fn alike_within(
 ) -> Option<f64> {
     let (letters_a, letters_b) = (a.chars().count(), b.chars().count());
     let most = share(letters_a.min(letters_b), letters_a + letters_b);
+    let letters = letters_a.saturating_add(letters_b);
     if !enough(most) {
+        effort.spend(letters / LETTERS_COUNTED + 1);
         return None;
     }
+    effort.spend(letters.saturating_mul(PLACES_OF_A_LETTER));
     Some(ratio_within(a, b, effort)).filter(|ratio| enough(*ratio))
 }
 
@@ -482,7 +498,8 @@ pub fn unified_behind(
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Effort, alike, alike_within, ratio, steps_within, unified};
+    use super::{Change, Effort, LETTERS_COUNTED, alike, alike_within};
+    use super::{ratio, steps_within, unified};
     use crate::text::pytext::lines_kept;
 
     fn diff(a: &str, b: &str) -> String {
@@ -536,7 +553,9 @@ mod tests {
         for (least, looks) in [(0.01, true), (0.8, false)] {
             let mut effort = Effort::default();
             alike_within("ab", &long, |ratio| ratio >= least, &mut effort);
-            assert_eq!(effort != Effort::default(), looks, "{least}");
+            let mut only_counted = Effort::default();
+            only_counted.spend(102 / LETTERS_COUNTED + 1);
+            assert_eq!(effort != only_counted, looks, "{least}");
         }
     }
 

@@ -7,7 +7,10 @@
 mod find;
 mod replace;
 
-use crate::text::{difflib, pytext};
+use crate::text::{
+    difflib::{self, Effort},
+    pytext,
+};
 
 /// A part of the file's text, in bytes.
 pub type Span = (usize, usize);
@@ -36,6 +39,11 @@ const VAGUE_BYTES_MAX: usize = 64 << 20;
 /// What is said of a text that long in which the quotation is not.
 const TOO_LONG_FOR_VAGUE: &str = "Could not find a match for old_string in the file, which is longer than 64 MiB: of such a file \
                                   only text quoted to the letter is replaced";
+
+/// What is said where the lines of both are so many that holding them against each other
+/// would take minutes, in which nobody could call it off.
+const TOO_MUCH_TO_COMPARE: &str = "Could not find a match for old_string in the file; comparing all its lines with the file's takes too \
+                                   long: quote fewer lines, or quote them to the letter";
 
 /// In so many places of a longer text something is replaced at once.
 const PLACES_MAX: usize = 1 << 20;
@@ -82,6 +90,17 @@ pub fn replace_counted(
     new: &str,
     occurrences: Occurrences,
 ) -> (Replaced, usize) {
+    replace_within(content, old, new, occurrences, &mut Effort::default())
+}
+
+/// The same, of many that have one measure together.
+pub fn replace_within(
+    content: &str,
+    old: &str,
+    new: &str,
+    occurrences: Occurrences,
+    effort: &mut Effort,
+) -> (Replaced, usize) {
     let not = |problem: String| (Replaced::Not(problem), 0);
     if old.is_empty() {
         return not("old_string cannot be empty".into());
@@ -99,7 +118,11 @@ pub fn replace_counted(
                 return not(problem);
             }
         }
-        let spans = way.find(content, old);
+        let spans = way.find(content, old, effort);
+        // Of several places some may have been overlooked, and all of them matter.
+        if way != find::Way::Exact && effort.is_spent() {
+            return not(TOO_MUCH_TO_COMPARE.into());
+        }
         if spans.is_empty() {
             continue;
         }
@@ -129,7 +152,8 @@ pub fn replace_counted(
 pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
     const AROUND: usize = 2;
     const SECTIONS: usize = 3;
-    if !problem.starts_with("Could not find") || content.len() > VAGUE_BYTES_MAX {
+    let has_none = !problem.starts_with("Could not find") || problem == TOO_MUCH_TO_COMPARE;
+    if has_none || content.len() > VAGUE_BYTES_MAX {
         return String::new();
     }
     let old_lines = pytext::lines(old);
@@ -141,12 +165,18 @@ pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
     else {
         return String::new();
     };
+    // No more than a hint, for which somebody waits.
+    let mut effort = Effort::of_a_question();
     let mut scored: Vec<(f64, usize)> = lines
         .iter()
         .enumerate()
         .filter(|(_, line)| !pytext::strip(line).is_empty())
         .filter_map(|(at, line)| {
-            let score = difflib::alike(anchor, pytext::strip(line), |score| score > 0.3);
+            if effort.is_spent() {
+                return None;
+            }
+            let line = pytext::strip(line);
+            let score = difflib::alike_within(anchor, line, |score| score > 0.3, &mut effort);
             Some((score?, at))
         })
         .collect();
@@ -182,7 +212,10 @@ pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Occurrences, Replaced, nearest_sections, replace};
+    use super::{
+        Effort, Occurrences, Replaced, TOO_MUCH_TO_COMPARE, nearest_sections, replace,
+        replace_within,
+    };
 
     fn check(content: &str, old: &str, new: &str, expected: &str) {
         assert_eq!(
@@ -279,5 +312,33 @@ mod tests {
             "\n\nDid you mean one of these sections?\n   1| one\n   2| TWO\n   3| three"
         );
         assert_eq!(nearest_sections("Found 2", "one", "one\n"), "");
+    }
+
+    #[test]
+    fn what_takes_too_long_to_compare_is_refused_and_what_is_quoted_to_the_letter_is_found() {
+        let lines: String = (0..3000)
+            .map(|line| format!("some line {}\n", line % 7))
+            .collect();
+        let begins = lines.get(..14_000).unwrap_or_default();
+        for content in [lines.clone(), "a\n".repeat(20_000)] {
+            let old = content.get(..4_000).unwrap_or_default();
+            for old in [
+                // Similar in all of its lines but one; the same in all but the last.
+                format!("x\n{old}y"),
+                format!("{old}y"),
+                old.replace('m', "n") + "\ny",
+            ] {
+                let mut effort = Effort::of_a_question();
+                effort.spend(49_000_000);
+                let (found, _) =
+                    replace_within(&content, &old, "new", Occurrences::One, &mut effort);
+                assert_eq!(found, Replaced::Not(TOO_MUCH_TO_COMPARE.into()));
+            }
+        }
+        let mut effort = Effort::of_a_question();
+        effort.spend(usize::MAX);
+        let marked = format!("{begins}one\ntwo\n{begins}");
+        let marked_off = replace_within(&marked, "one\ntwo", "", Occurrences::One, &mut effort);
+        assert_eq!(marked_off.0, Replaced::Text(format!("{begins}\n{begins}")));
     }
 }

@@ -1,7 +1,10 @@
 //! The ways of finding, from exact to vague.
 
 use super::Span;
-use crate::text::{difflib, pytext};
+use crate::text::{
+    difflib::{self, Effort},
+    pytext,
+};
 
 /// One way of finding a quotation in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +43,13 @@ impl Way {
         Self::Similar,
     ];
 
-    /// Where the quotation is, as this way sees it.
-    pub fn find(self, content: &str, quotation: &str) -> Vec<Span> {
+    /// Where the quotation is, as this way sees it. Where the effort is spent, that is not all.
+    pub fn find(self, content: &str, quotation: &str, effort: &mut Effort) -> Vec<Span> {
         match self {
             Self::Exact => exact(content, quotation),
-            Self::TrimmedLines => by_lines(content, quotation, pytext::strip),
+            Self::TrimmedLines => by_lines(content, quotation, pytext::strip, effort),
             Self::OneBlank => one_blank(content, quotation),
-            Self::NoIndentation => by_lines(content, quotation, pytext::strip_start),
+            Self::NoIndentation => by_lines(content, quotation, pytext::strip_start, effort),
             Self::Unescaped => {
                 let meant = quotation
                     .replace("\\n", "\n")
@@ -58,10 +61,10 @@ impl Way {
                     exact(content, &meant)
                 }
             }
-            Self::TrimmedEnds => trimmed_ends(content, quotation),
-            Self::PlainLetters => plain_letters(content, quotation),
-            Self::Anchored => anchored(content, quotation),
-            Self::Similar => similar(content, quotation),
+            Self::TrimmedEnds => trimmed_ends(content, quotation, effort),
+            Self::PlainLetters => plain_letters(content, quotation, effort),
+            Self::Anchored => anchored(content, quotation, effort),
+            Self::Similar => similar(content, quotation, effort),
         }
     }
 }
@@ -122,29 +125,45 @@ fn line_span(content: &str, starts: &[usize], start: usize, end: usize) -> Span 
     )
 }
 
-/// Every block of as many lines as the quotation has, judged by `same`.
-fn blocks(content: &str, count: usize, mut same: impl FnMut(&[&str]) -> bool) -> Vec<Span> {
+/// Every block of as many lines as the quotation has, judged by `same`, until the effort is
+/// spent.
+fn blocks(
+    content: &str,
+    count: usize,
+    effort: &mut Effort,
+    mut same: impl FnMut(&[&str], &mut Effort) -> bool,
+) -> Vec<Span> {
     let lines: Vec<&str> = content.split('\n').collect();
     let starts = line_starts(&lines);
     lines
         .windows(count.max(1))
         .enumerate()
-        .filter(|(_, block)| same(block))
+        .filter(|(_, block)| !effort.is_spent() && same(block, effort))
         .map(|(at, _)| line_span(content, &starts, at, at + count))
         .collect()
 }
 
-fn by_lines(content: &str, quotation: &str, trim: fn(&str) -> &str) -> Vec<Span> {
+/// What it costs to hold a line against another.
+const fn cost(line: &str) -> usize {
+    4 + line.len() / 8
+}
+
+fn by_lines(
+    content: &str,
+    quotation: &str,
+    trim: fn(&str) -> &str,
+    effort: &mut Effort,
+) -> Vec<Span> {
     let wanted: Vec<&str> = quotation.split('\n').map(trim).collect();
-    blocks(content, wanted.len(), |block| {
-        block
-            .iter()
-            .zip(&wanted)
-            .all(|(line, wanted)| trim(line) == *wanted)
+    blocks(content, wanted.len(), effort, |block, effort| {
+        block.iter().zip(&wanted).all(|(line, wanted)| {
+            effort.spend(cost(line));
+            trim(line) == *wanted
+        })
     })
 }
 
-fn trimmed_ends(content: &str, quotation: &str) -> Vec<Span> {
+fn trimmed_ends(content: &str, quotation: &str, effort: &mut Effort) -> Vec<Span> {
     fn ends_trimmed<'t>(lines: &[&'t str]) -> Vec<&'t str> {
         let last = lines.len().saturating_sub(1);
         lines
@@ -161,7 +180,10 @@ fn trimmed_ends(content: &str, quotation: &str) -> Vec<Span> {
     }
     let quotation: Vec<&str> = quotation.split('\n').collect();
     let wanted = ends_trimmed(&quotation);
-    blocks(content, wanted.len(), |block| ends_trimmed(block) == wanted)
+    blocks(content, wanted.len(), effort, |block, effort| {
+        effort.spend(block.iter().map(|line| cost(line)).sum());
+        ends_trimmed(block) == wanted
+    })
 }
 
 /// A text with runs of blanks as one, and what each byte of it stands for, told one by one:
@@ -224,7 +246,7 @@ fn one_blank(content: &str, quotation: &str) -> Vec<Span> {
         .collect()
 }
 
-fn plain_letters(content: &str, quotation: &str) -> Vec<Span> {
+fn plain_letters(content: &str, quotation: &str, effort: &mut Effort) -> Vec<Span> {
     let wanted = plain_text(quotation);
     let text = plain_text(content);
     if text == content && wanted == quotation {
@@ -232,7 +254,7 @@ fn plain_letters(content: &str, quotation: &str) -> Vec<Span> {
     }
     let mut spans = exact(&text, &wanted);
     if spans.is_empty() {
-        spans = by_lines(&text, &wanted, pytext::strip);
+        spans = by_lines(&text, &wanted, pytext::strip, effort);
     }
     let origin = plain_origins(content);
     spans
@@ -261,7 +283,7 @@ pub fn plain_origins(text: &str) -> Vec<Span> {
     origin
 }
 
-fn anchored(content: &str, quotation: &str) -> Vec<Span> {
+fn anchored(content: &str, quotation: &str, effort: &mut Effort) -> Vec<Span> {
     let wanted_text = plain_text(quotation);
     let wanted: Vec<&str> = wanted_text.split('\n').collect();
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
@@ -291,8 +313,11 @@ fn anchored(content: &str, quotation: &str) -> Vec<Span> {
     candidates
         .into_iter()
         .filter(|(_, block)| {
-            let is_alike = |one: &str, other: &str| {
-                difflib::alike(one, other, |ratio| ratio >= enough).is_some()
+            if effort.is_spent() {
+                return false;
+            }
+            let mut is_alike = |one: &str, other: &str| {
+                difflib::alike_within(one, other, |ratio| ratio >= enough, effort).is_some()
             };
             wanted.len() <= 2 || is_alike(&middle(block), &middle(&wanted))
         })
@@ -300,15 +325,15 @@ fn anchored(content: &str, quotation: &str) -> Vec<Span> {
         .collect()
 }
 
-fn similar(content: &str, quotation: &str) -> Vec<Span> {
+fn similar(content: &str, quotation: &str, effort: &mut Effort) -> Vec<Span> {
     let wanted: Vec<&str> = quotation.split('\n').collect();
-    blocks(content, wanted.len(), |block| {
+    blocks(content, wanted.len(), effort, |block, effort| {
         let alike = block
             .iter()
             .zip(&wanted)
             .filter(|(line, wanted)| {
                 let (wanted, line) = (pytext::strip(wanted), pytext::strip(line));
-                difflib::alike(wanted, line, |ratio| ratio >= 0.80).is_some()
+                difflib::alike_within(wanted, line, |ratio| ratio >= 0.80, effort).is_some()
             })
             .count();
         alike * 2 >= wanted.len()

@@ -10,6 +10,7 @@ use hermitcrab_core::v4a::{Hunk, Line, Operation};
 use crate::{
     runtime::Stop,
     text::{
+        difflib::Effort,
         fuzzy::{self, Occurrences, Replaced},
         whole_diff,
     },
@@ -49,6 +50,15 @@ pub struct Applied {
 /// # Errors
 /// A file may not be read, or the machinery failed.
 pub fn problems(operations: &[Operation], files: &mut dyn Picture) -> Result<Vec<String>, Stop> {
+    // One measure for all of a patch: nobody can call a call off in the midst of this.
+    problems_within(operations, files, &mut Effort::default())
+}
+
+fn problems_within(
+    operations: &[Operation],
+    files: &mut dyn Picture,
+    effort: &mut Effort,
+) -> Result<Vec<String>, Stop> {
     let mut problems = Vec::new();
     let mut changes = 0_usize;
     for operation in operations {
@@ -56,7 +66,7 @@ pub fn problems(operations: &[Operation], files: &mut dyn Picture) -> Result<Vec
             Operation::Add { .. } => changes += 1,
             Operation::Update { path, hunks } => match files.text_on_disk(path)? {
                 Err(problem) => problems.push(format!("{path}: {problem}")),
-                Ok(text) => changes += hunks_fit(path, hunks, text, &mut problems),
+                Ok(text) => changes += hunks_fit((path, hunks), text, &mut problems, effort),
             },
             Operation::Delete { path } => {
                 changes += 1;
@@ -123,7 +133,12 @@ fn occurrences(text: &str, hint: &str) -> usize {
 }
 
 /// Tries the hunks one after the other; says how many of them change something.
-fn hunks_fit(path: &str, hunks: &[Hunk], mut text: String, problems: &mut Vec<String>) -> usize {
+fn hunks_fit(
+    (path, hunks): (&str, &[Hunk]),
+    mut text: String,
+    problems: &mut Vec<String>,
+    effort: &mut Effort,
+) -> usize {
     let mut changes = 0;
     for (number, hunk) in hunks.iter().enumerate() {
         let sides = sides(hunk);
@@ -146,7 +161,10 @@ fn hunks_fit(path: &str, hunks: &[Hunk], mut text: String, problems: &mut Vec<St
             continue;
         }
         let search = sides.search.join("\n");
-        match fuzzy::replace(&text, &search, &sides.replace.join("\n"), Occurrences::One) {
+        let replace = sides.replace.join("\n");
+        let (replaced, _) =
+            fuzzy::replace_within(&text, &search, &replace, Occurrences::One, effort);
+        match replaced {
             Replaced::Text(next) => text = next,
             Replaced::Not(problem) => {
                 let label = hunk
@@ -303,8 +321,8 @@ mod tests {
     use hermitcrab_core::v4a::{Hunk, Line, Operation};
     use proptest::prelude::*;
 
-    use super::{Picture, apply, problems};
-    use crate::runtime::Stop;
+    use super::{Picture, apply, problems, problems_within};
+    use crate::{runtime::Stop, text::difflib::Effort};
 
     /// Files in memory.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -397,6 +415,21 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
         let applied = apply(operations, files).unwrap();
         assert!(applied.problems.is_empty(), "{:?}", applied.problems);
+    }
+
+    #[test]
+    fn what_all_of_a_patch_may_be_compared_is_one_measure() {
+        let lines = vec![Line::Removed("a".to_owned()); 1000];
+        let lines = [lines, vec![Line::Removed("y".to_owned())]].concat();
+        let operations = vec![update("f", &lines); 3];
+        let mut files = Memory(BTreeMap::from([("f".to_owned(), "a\n".repeat(10_000))]));
+        let mut effort = Effort::default();
+        effort.spend(usize::MAX);
+        let found = problems_within(&operations, &mut files, &mut effort).unwrap();
+        assert_eq!(found.len(), 3, "{found:?}");
+        for problem in found {
+            assert!(problem.contains("takes too long"), "{problem}");
+        }
     }
 
     proptest! {
