@@ -27,6 +27,8 @@ pub struct TerminalUser {
     terminal: File,
     screen: Screen,
     cancel: Cancel,
+    /// Thrown where the program was suspended and goes on.
+    goes_on: Cancel,
     /// What comes before a question, unseen.
     before: &'static str,
     /// Where an answer may be for all of a directory.
@@ -41,6 +43,8 @@ impl TerminalUser {
             terminal,
             screen: Screen::default(),
             cancel: Cancel::default(),
+            // Without it a question is there as it was before, further up.
+            goes_on: ambient::on_going_on().unwrap_or_default(),
             before: "",
             workspace: None,
         })
@@ -101,27 +105,34 @@ impl TerminalUser {
         // However often it is put, the question lives no longer.
         let until = BootClock.now().after(QUESTION_LIFETIME);
         let mut tries = 0;
+        let mut is_explained = false;
         let (reply, keep) = loop {
             tries += 1;
             // What was typed before the question was there is no answer to it.
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
             let offered = answers::offered(widest, below);
             let before = self.before;
-            write!(
-                self.terminal,
-                "{before}allow this? {offered}deny, ? [deny]: "
-            )?;
-            match self.typed(until)? {
+            let asked = format!("{before}allow this? {offered}deny, ? [deny]: ");
+            match self.typed(&asked, until)? {
                 Typed::Line(line) => match answers::said(line.trim(), widest, below) {
                     (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {
                         if words != "?" {
+                            // It is explained once, and then for who asks for it.
+                            let more = match std::mem::replace(&mut is_explained, true) {
+                                true => "; `?` explains what is",
+                                false => "",
+                            };
                             let meant = answers::meant(&words);
-                            writeln!(
-                                self.terminal,
-                                "`{}` is no answer here{meant}",
+                            let line = self.in_rows(&format!(
+                                "`{}` is no answer here{meant}{more}",
                                 words.escape_debug()
-                            )?;
+                            ));
+                            writeln!(self.terminal, "{line}")?;
+                            if !more.is_empty() {
+                                continue;
+                            }
                         }
+                        is_explained = true;
                         let explained =
                             answers::explained(widest, answers::extent(prompt.question), below);
                         let besides = match below {
@@ -155,6 +166,14 @@ impl TerminalUser {
                             Typed::Left => return Ok((Reply::Cancelled, Keep::Nothing)),
                         }
                     }
+                    (Reply::Unknown(words), keep) => {
+                        let line = self.in_rows(&format!(
+                            "`{}` is no answer here, and the third of them counts as no",
+                            words.escape_debug()
+                        ));
+                        writeln!(self.terminal, "{line}")?;
+                        break (Reply::Unknown(words), keep);
+                    }
                     said => break said,
                 },
                 Typed::Nothing => return Ok((Reply::Silence, Keep::Nothing)),
@@ -177,15 +196,25 @@ impl TerminalUser {
         // What came along with the first answer is no second one.
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
         let why = self.in_rows(why);
-        write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
-        self.typed(until)
+        let asked = format!("{why}; type the word `yes` to go on: ");
+        self.typed(&asked, until)
     }
 
-    /// A line, or how there was none.
-    fn typed(&mut self, until: Instant) -> io::Result<Typed> {
+    /// A line after these words, or how there was none.
+    fn typed(&mut self, asked: &str, until: Instant) -> io::Result<Typed> {
+        let _before = self.goes_on.take();
+        self.terminal.write_all(asked.as_bytes())?;
         self.terminal.flush()?;
-        match self.answers_until(until)? {
-            Waited::Comes => {}
+        let mut waited = self.answers_until(until)?;
+        while matches!(waited, Waited::WentOn) {
+            // What was begun of an answer is gone with the suspension; who comes back to a
+            // shell's own words is to see that something is asked.
+            self.terminal.write_all(asked.as_bytes())?;
+            self.terminal.flush()?;
+            waited = self.answers_until(until)?;
+        }
+        match waited {
+            Waited::Comes | Waited::WentOn => {}
             Waited::Nothing => {
                 writeln!(self.terminal, "\nno answer came, which counts as no")?;
                 return Ok(Typed::Nothing);
@@ -219,6 +248,9 @@ impl TerminalUser {
             if self.cancel.is_thrown() {
                 return Ok(Waited::Interrupted);
             }
+            if self.goes_on.take() {
+                return Ok(Waited::WentOn);
+            }
             let left = until
                 .as_millis()
                 .saturating_sub(BootClock.now().as_millis());
@@ -242,6 +274,8 @@ enum Waited {
     Comes,
     Nothing,
     Interrupted,
+    /// The program was suspended meanwhile.
+    WentOn,
 }
 
 /// What was typed.
@@ -256,9 +290,8 @@ impl TerminalUser {
     pub fn line(&mut self, question: &str) -> Option<String> {
         let mut asked = || -> io::Result<Option<String>> {
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-            write!(self.terminal, "{question}")?;
             let until = BootClock.now().after(QUESTION_LIFETIME);
-            Ok(match self.typed(until)? {
+            Ok(match self.typed(question, until)? {
                 Typed::Line(line) => Some(line.trim().to_owned()),
                 Typed::Nothing | Typed::Left => None,
             })
@@ -290,8 +323,8 @@ impl TerminalUser {
             let choice = self.in_rows(&choice);
             writeln!(self.terminal, "{choice}")?;
         }
-        write!(self.terminal, "answer: ")?;
-        let Typed::Line(line) = self.typed(BootClock.now().after(QUESTION_LIFETIME))? else {
+        let until = BootClock.now().after(QUESTION_LIFETIME);
+        let Typed::Line(line) = self.typed("answer: ", until)? else {
             return Ok(None);
         };
         let line = line.trim();
@@ -363,6 +396,7 @@ mod tests {
                 terminal: File::from(OwnedFd::from(ours)),
                 screen: Screen::default(),
                 cancel: cancel.clone(),
+                goes_on: Cancel::default(),
                 before: "",
                 workspace: None,
             };
@@ -370,7 +404,7 @@ mod tests {
             if is_thrown_before {
                 cancel.throw();
             }
-            let waiting = std::thread::spawn(move || user.typed(until));
+            let waiting = std::thread::spawn(move || user.typed("", until));
             cancel.throw();
             assert!(matches!(waiting.join().unwrap(), Ok(Typed::Left)));
         }

@@ -34,3 +34,33 @@ pub fn place(text: &str, at: usize) -> (usize, usize) {
         + 1;
     (line, column)
 }
+
+/// A reason without the number of the call or the question at its end, which names nothing
+/// its user has seen.
+#[must_use]
+pub fn unnumbered(reason: &str) -> &str {
+    let named = reason.strip_suffix('`').and_then(|reason| {
+        let (reason, name) = reason.rsplit_once(": `")?;
+        let number = ["call", "question"]
+            .iter()
+            .find_map(|kind| name.strip_prefix(kind))?;
+        (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(reason)
+    });
+    named.unwrap_or(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_reason_names_no_number_its_reader_has_not_seen() {
+        for (reason, expected) in [
+            ("the grant was revoked: `call13`", "the grant was revoked"),
+            ("nobody answered: `question0`", "nobody answered"),
+            ("no such file: `call`", "no such file: `call`"),
+            ("no such file: `call7.txt`", "no such file: `call7.txt`"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(super::unnumbered(reason), expected);
+        }
+    }
+}

@@ -35,7 +35,7 @@ use crate::{
     person::TerminalUser,
     runtime::{CommandRun, Fate, TypedCommand, TypedReport},
     screen::visible,
-    text::ansi,
+    text::{ansi, unnumbered},
 };
 
 /// The signal that ends who writes what nobody reads.
@@ -278,7 +278,7 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Ve
             DenialCode::RejectedByUser => "you said no; what it changed is discarded".to_owned(),
             DenialCode::NoAnswer => "no answer came; what it changed is discarded".to_owned(),
             DenialCode::UnknownAnswer => {
-                "none of the answers offered came; what it changed is discarded".to_owned()
+                "none of the answers offered came, which counts as no; what it changed is discarded".to_owned()
             }
             DenialCode::NoCap => {
                 let grant = lacking::flags(&run.lacking, from);
@@ -289,10 +289,12 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Ve
             }
             // The user it says to ask is who reads this.
             DenialCode::UntrustedFlow => format!(
-                "what it changed is discarded: {denial}; run it at a terminal, where you can say yes"
+                "what it changed is discarded: {}; run it at a terminal, where you can say yes",
+                unnumbered(&denial.to_string())
             ),
             code => format!(
-                "what it changed is discarded ({code}): {denial}. Next step: {}.",
+                "what it changed is discarded ({code}): {}. Next step: {}.",
+                unnumbered(&denial.to_string()),
                 code.next_step()
             ),
         });

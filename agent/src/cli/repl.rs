@@ -11,6 +11,7 @@ mod ends;
 mod fold;
 mod live;
 mod spoken;
+mod suspended;
 mod tree;
 mod wizard;
 mod words;
@@ -137,6 +138,9 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     let is_models = Rc::new(Cell::new(false));
     let live = Live::new(cancel.clone(), screen, is_terminal, is_models.clone());
     runtime.show_progress(Box::new(live));
+    if is_terminal {
+        suspended::tell_where_it_is_nobodys(&source);
+    }
     let ends = Arc::new(Ends::new(source.above(), screen));
     runtime.tell_ends_to(ends.clone());
     let mut repl = Repl {

@@ -12,6 +12,7 @@ use crate::{
     model::ProposedCall,
     runtime::{Fate, Runtime, ToolResult},
     screen::{Screen, Tone, visible},
+    text::unnumbered,
     tools::title::title,
 };
 
@@ -203,26 +204,17 @@ fn reason(result: &ToolResult) -> String {
         Fate::AskedRefused(DenialCode::NoAnswer) | Fate::RanDiscarded(DenialCode::NoAnswer) => {
             "no answer came".to_owned()
         }
+        Fate::AskedRefused(DenialCode::UnknownAnswer)
+        | Fate::RanDiscarded(DenialCode::UnknownAnswer) => {
+            "none of the answers offered came, which counts as no".to_owned()
+        }
         // The step that is next is the model's.
         Fate::Refused(_) | Fate::AskedRefused(_) | Fate::RanDiscarded(_) => {
             let error = error.split(". Next step: ").next().unwrap_or(&error);
-            shown(without_number(error))
+            shown(unnumbered(error))
         }
         Fate::Ran | Fate::ToolError | Fate::Failed(_) => format!("{fate}: {}", shown(&error)),
     }
-}
-
-/// A reason without the number of the call or the question at its end, which names nothing
-/// its user has seen.
-fn without_number(reason: &str) -> &str {
-    let named = reason.strip_suffix('`').and_then(|reason| {
-        let (reason, name) = reason.rsplit_once(": `")?;
-        let number = ["call", "question"]
-            .iter()
-            .find_map(|kind| name.strip_prefix(kind))?;
-        (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(reason)
-    });
-    named.unwrap_or(reason)
 }
 
 /// The status of a command that says that something went wrong.
@@ -293,19 +285,6 @@ mod tests {
             ("cronjob", "fs.modify /home/u/.hermes/cron/jobs.json"),
         ] {
             assert_eq!(seen.how_it_is_opened(&call(tool), &shut(place)), None);
-        }
-    }
-
-    #[test]
-    fn a_reason_names_no_number_its_reader_has_not_seen() {
-        for (reason, expected) in [
-            ("the grant was revoked: `call13`", "the grant was revoked"),
-            ("nobody answered: `question0`", "nobody answered"),
-            ("no such file: `call`", "no such file: `call`"),
-            ("no such file: `call7.txt`", "no such file: `call7.txt`"),
-            ("nothing", "nothing"),
-        ] {
-            assert_eq!(without_number(reason), expected);
         }
     }
 

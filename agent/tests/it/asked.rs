@@ -412,7 +412,7 @@ fn a_question_after_an_undo_gives_no_reason_that_the_undo_made() {
 #[test]
 fn examples_of_help_can_be_copied_from_a_narrow_terminal() {
     let home = Home::new();
-    for (command, commands) in [("chat", 5), ("exec", 5), ("config", 5)] {
+    for (command, commands) in [("chat", 5), ("exec", 6), ("config", 5)] {
         let told = std::process::Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
             .args([command, "--help"])
             .env_clear()
@@ -431,4 +431,37 @@ fn examples_of_help_can_be_copied_from_a_narrow_terminal() {
         let begun = rest.iter().filter(|line| line.starts_with("hermitcrab "));
         assert_eq!((begun.count(), rest.len()), (commands, commands), "{told}");
     }
+}
+
+#[test]
+fn words_that_are_no_answer_are_explained_once_and_then_count_as_no_in_plain_words() {
+    let (home, mut pty) = start();
+    pty.keys("!echo b > a.txt\r");
+    pty.sees("[deny]:");
+    for (words, said) in [
+        ("undo", "`undo` is no answer here\n  once "),
+        ("!ls", "`!ls` is no answer here; `?` explains what is\n"),
+        (
+            "help",
+            "`help` is no answer here, and the third of them counts as no\n",
+        ),
+    ] {
+        pty.keys(&format!("{words}\r"));
+        pty.until(|shown| shown.contains(&format!("`{words}` is no answer here")));
+        match words {
+            "help" => drop(pty.prompt()),
+            _ => drop(pty.until(|shown| shown.trim_end().ends_with("[deny]:"))),
+        }
+        let came = came(&pty);
+        assert!(came.contains(said), "{said}: {came}");
+    }
+    let came = came(&pty);
+    assert_eq!(came.matches("  deny     no").count(), 1, "{came}");
+    assert!(
+        came.contains("none of the answers offered came, which counts as no"),
+        "{came}"
+    );
+    assert!(!came.contains("question0`"), "{came}");
+    let text = std::fs::read_to_string(home.project().join("a.txt")).unwrap();
+    assert_eq!(text, "a\n");
 }

@@ -15,7 +15,10 @@ use super::{
     JobEnd,
     attended::Attended,
 };
-use crate::{ports::Ended, text::pytext};
+use crate::{
+    ports::Ended,
+    text::{pytext, unnumbered},
+};
 
 /// So many commands are named, and the others counted.
 const COMMANDS_NAMED_MAX: usize = 5;
@@ -129,8 +132,10 @@ impl Runtime {
             (Some(denial), _) => {
                 let code = denial.code();
                 self.lost.push(code);
+                let denial = denial.to_string();
                 self.told.push(format!(
-                    "what a background command changed is discarded: {command} ({code}): {denial}. Next step: {}",
+                    "what a background command changed is discarded: {command} ({code}): {}. Next step: {}",
+                    unnumbered(&denial),
                     code.next_step()
                 ));
             }
