@@ -67,7 +67,9 @@ const END_BYTES_MAX: usize = BYTES_MAX / 2;
 /// What a session is about, with a directory of any length.
 const ABOUT_BYTES_MAX: u64 = 64 << 10;
 /// How things stand, which is what the last line says after a turn.
-const STANDING_BYTES_MAX: u64 = 1 << 10;
+const STANDING_BYTES_MAX: u64 = 4 << 10;
+/// Letters that are kept of what was typed last; each takes six bytes at most.
+const ASKED_LETTERS_MAX: usize = 400;
 /// Letters of a title.
 const TITLE_LETTERS_MAX: usize = 80;
 
@@ -84,6 +86,9 @@ pub struct Conversation {
     pub started: Option<u64>,
     /// The model it was had with last.
     pub model: Option<String>,
+    /// What its user typed last, the beginning of it: what is said for them may have words
+    /// of the agent's own around it, or be nothing else.
+    pub asked: Option<String>,
     /// What was said; without what the model is told about its place.
     pub messages: Vec<Message>,
     /// When each of them was said, as far as that is known, in milliseconds since 1970.
@@ -146,6 +151,15 @@ impl Conversation {
     #[must_use]
     pub fn was_kept(&self) -> bool {
         !self.updated.is_empty()
+    }
+
+    /// Its user says this.
+    pub fn ask(&mut self, words: &str) {
+        let mut asked: String = words.chars().take(ASKED_LETTERS_MAX).collect();
+        if asked.len() < words.len() {
+            asked.push('…');
+        }
+        self.asked = Some(asked);
     }
 
     /// Notes what was said up to now; how many of the first messages are as they were.

@@ -64,6 +64,7 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
     // ^C ends the conversation only where it ended a job that was run for it.
     let mut seen = Seen::new(ambient::screen(), cancel, Rc::new(Cell::new(false)));
     let mut say_to = |words: &str, seen: &mut Seen| {
+        going.ask(words);
         let mut watch = going.kept_by(seen);
         let code = one(&mut chat, &mut runtime, port, &mut watch, (words, is_alone));
         going.keep(&chat, &runtime);

@@ -526,6 +526,7 @@ impl Repl<'_> {
         };
         let mut seen = Seen::new(self.screen, self.cancel.clone(), self.is_models.clone());
         let before = self.runtime.last_commit();
+        self.going.ask(request);
         let mut watch = self.going.kept_by(&mut seen);
         let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut watch);
         self.is_models.set(false);

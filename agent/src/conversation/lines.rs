@@ -48,6 +48,9 @@ fn standing(said: &Conversation, has_read: bool) -> Value {
     if let Some(model) = &said.model {
         facts["model"] = json!(model);
     }
+    if let Some(asked) = &said.asked {
+        facts["asked"] = json!(asked);
+    }
     facts
 }
 
@@ -103,6 +106,9 @@ pub(super) fn read(bytes: &[u8]) -> Option<Conversation> {
             said.mark = mark(&value);
             if let Some(model) = model(&value) {
                 said.model = Some(model);
+            }
+            if let Some(asked) = asked(&value) {
+                said.asked = Some(asked);
             }
         } else if let Some(place) = value.get("from") {
             let place = usize::try_from(place.as_u64()?)
@@ -162,12 +168,17 @@ fn about(head: &Value) -> Option<Conversation> {
         mark: mark(head),
         started: head.get("started").and_then(Value::as_u64),
         model: model(head),
+        asked: asked(head),
         ..Conversation::default()
     })
 }
 
 fn model(facts: &Value) -> Option<String> {
     facts.get("model")?.as_str().map(str::to_owned)
+}
+
+fn asked(facts: &Value) -> Option<String> {
+    facts.get("asked")?.as_str().map(str::to_owned)
 }
 
 fn mark(facts: &Value) -> Option<Mark> {

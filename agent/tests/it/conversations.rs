@@ -400,3 +400,25 @@ fn at_the_prompt_one_begins_anew_goes_back_and_is_shown_what_was_said_last() {
     pty.keys("exit\r");
     assert!(pty.ended().success());
 }
+
+#[test]
+fn who_goes_on_reads_what_they_typed_and_not_what_the_agent_said_for_them() {
+    let (home, _) = bench("");
+    let typed = json!(["delegate_task", {"tasks": [{"goal": "count them"}]}]).to_string();
+    home.ok(&["chat", &typed]);
+    let id = &listed(&home, &[])[0];
+    let shown = home.ok(&["conversations", "show", id]);
+    assert!(shown.contains("ASYNC DELEGATION BATCH COMPLETE"), "{shown}");
+    let mut pty = Pty::start(&home, &["--continue"], &[]);
+    pty.sees("or `help`.");
+    let shown = pty.prompt();
+    assert!(shown.contains("you        [\"delegate_task\","), "{shown}");
+    assert!(!shown.contains("ASYNC DELEGATION"), "{shown}");
+    pty.keys("and now\r");
+    pty.sees("heard and now");
+    pty.prompt();
+    pty.keys("exit\r");
+    pty.ended();
+    let mut pty = Pty::start(&home, &["--continue"], &[]);
+    pty.sees("you        and now");
+}

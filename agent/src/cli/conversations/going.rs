@@ -181,6 +181,8 @@ impl Going {
                 Message::User(words) => Some(words),
                 _ => None,
             });
+        // Of what older versions kept nobody knows which of it was typed.
+        let user = self.said.asked.as_ref().or(user);
         let answer = self
             .said
             .messages
@@ -229,6 +231,11 @@ impl Going {
     pub fn keep(&mut self, chat: &Chat, runtime: &Runtime) {
         self.said.model = Some(chat.model().to_owned());
         self.put(chat.messages(), runtime, When::After);
+    }
+
+    /// The person says this in it.
+    pub fn ask(&mut self, words: &str) {
+        self.said.ask(words);
     }
 
     /// Whoever watches a turn, and keeps what is said in it as it goes on.
