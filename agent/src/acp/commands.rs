@@ -59,7 +59,7 @@ pub fn read(typed: &str) -> Option<Result<Command, String>> {
     Some(match word {
         "/caps" => Ok(Command::Caps),
         "/revoke" if rest.is_empty() => {
-            Err("say which: `/revoke cap:3`, as `/caps` names them".to_owned())
+            Err("say which: `/revoke grant3`, as `/caps` names them".to_owned())
         }
         "/revoke" => Ok(Command::Revoke(rest.to_owned())),
         "/audit" if rest.is_empty() => Ok(Command::Audit(RECORDS)),
@@ -132,7 +132,7 @@ pub fn available() -> Vec<AvailableCommand> {
         command(
             "revoke",
             "End a grant and all that came from it",
-            Some("cap:3"),
+            Some("grant3"),
         ),
         command(
             "audit",
@@ -170,7 +170,7 @@ mod tests {
     fn commands_are_told_from_words_for_the_model() {
         let ok = |typed: &str, expected: Command| assert_eq!(read(typed), Some(Ok(expected)));
         ok("/caps", Command::Caps);
-        ok(" /revoke  cap:3 ", Command::Revoke("cap:3".into()));
+        ok(" /revoke  grant3 ", Command::Revoke("grant3".into()));
         ok("/audit", Command::Audit(20));
         ok("/audit 9999999", Command::Audit(500));
         ok("/dry-run a\nb", Command::DryRun("a\nb".into()));
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(named, NAMES);
         for (typed, meant) in [
             ("/cap", "`/caps`?"),
-            (" /revke cap:3", "`/revoke`?"),
+            (" /revke grant3", "`/revoke`?"),
             ("/AUDIT", "`/audit`?"),
             ("/dry_run x", "`/dry-run`?"),
             ("/xyzzy", "there are `/caps`"),

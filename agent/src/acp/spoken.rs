@@ -22,15 +22,20 @@ pub fn caps(runtime: &Runtime) -> String {
         return "Nothing is held.".to_owned();
     }
     held.into_iter()
-        .map(|(id, words)| format!("- `{}`: {words}\n", runtime.cap_of(agent, id)))
+        .map(|(id, words)| format!("- `{id}`: {words}\n"))
         .collect()
 }
 
-/// Ends a grant.
+/// Ends a grant, by the name it has everywhere or by the one a model has for it.
 pub fn revoke(runtime: &mut Runtime, name: &str) -> Result<String, String> {
     let agent = runtime.first_agent();
-    let grant = runtime
-        .cap_named(agent, name)
+    let held = runtime.grants_in_words(agent);
+    let named = held.iter().find(|(id, _)| id.to_string() == name);
+    let grant = match named {
+        Some((grant, _)) => Ok(*grant),
+        None => runtime.cap_named(agent, name),
+    };
+    let grant = grant
         .map_err(|denial| format!("`{name}` ends nothing: {denial}; `/caps` names what is held"))?;
     let ended = runtime.revoke(grant).map_err(|denial| denial.to_string())?;
     Ok(match ended.len() {

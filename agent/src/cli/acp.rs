@@ -14,6 +14,7 @@ use super::{Setting, Where, choice, cron, open, say, undo};
 use crate::{
     acp::{self, Furnish, Opened, Opener, Service},
     exit,
+    model::Backend,
     runtime::GrantWords,
 };
 
@@ -100,15 +101,14 @@ fn service(
         let runtime = runtime.and_then(|runtime| {
             open::ready_or_ended(runtime, |runtime| {
                 runtime.run_jobs_through(Box::new(runner));
-                let mut models = picker.iter().chain([&backend]);
+                let mut models = models_of(picker.as_ref(), &backend);
                 models.try_for_each(|model| choice::let_talk(runtime, model))
             })
         });
         let runtime = runtime.map_err(words)?;
-        let mut talks = Vec::new();
-        for model in picker.iter().chain([&backend]) {
-            talks.push(GrantWords::new("model.send", &model.model));
-        }
+        let talks: Vec<GrantWords> = models_of(picker.as_ref(), &backend)
+            .map(|model| GrantWords::new("model.send", &model.model))
+            .collect();
         let undo = undo::undoing(Rc::clone(&home));
         let again = Arc::clone(&setting);
         let furnish: Furnish = Box::new(move |runtime| {
@@ -136,6 +136,16 @@ fn service(
         words_within: Duration::from_secs(options.answer_timeout),
         state_dir: absolute(state_dir)?,
     })
+}
+
+/// The models that are sent something, each once: what reads what nobody vouches for is the
+/// one that works for the user, unless another is configured.
+fn models_of<'b>(
+    picker: Option<&'b Backend>,
+    backend: &'b Backend,
+) -> impl Iterator<Item = &'b Backend> {
+    let other = picker.filter(|picker| picker.model != backend.model);
+    other.into_iter().chain([backend])
 }
 
 fn absolute(dir: PathBuf) -> Result<PathBuf, super::Trouble> {

@@ -218,6 +218,13 @@ fn a_yes_for_the_session_is_for_these_paths_and_this_session() {
     let said = editor.said();
     let line = said.lines().find(|line| line.contains("a.txt")).unwrap();
     let name = line.split('`').nth(1).unwrap();
+    // As everywhere else, and nothing is named twice.
+    assert!(
+        name.strip_prefix("grant")
+            .is_some_and(|number| number.parse::<u32>().is_ok()),
+        "{said}"
+    );
+    assert_eq!(said.matches("model.send on ").count(), 1, "{said}");
     editor.prompt(&session, &json!("/revoke 99"), &[]);
     let said = editor.said();
     assert!(
@@ -231,6 +238,10 @@ fn a_yes_for_the_session_is_for_these_paths_and_this_session() {
         &[json!("reject-once")],
     );
     assert_eq!(editor.text("a.txt").as_deref(), Some("2\n"));
+    // What a model calls it is taken, too.
+    editor.prompt(&session, &json!("/revoke cap:0"), &[]);
+    let said = editor.said();
+    assert!(said.contains("`cap:0` has ended"), "{said}");
 }
 
 #[test]
