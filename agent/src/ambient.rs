@@ -260,7 +260,6 @@ pub fn on_interrupt(cancel: &Cancel) -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.flag()).map(drop)
 }
 
-/// ^C throws a switch and does not end the program, as long as this lives.
 /// A switch that is thrown whenever the program goes on after it was suspended, as by ^Z in
 /// a shell, which may have used its terminal meanwhile.
 ///
@@ -305,6 +304,7 @@ pub fn on_suspend(told: impl Fn() + Send + 'static) -> io::Result<()> {
         .map(drop)
 }
 
+/// ^C throws a switch and does not end the program, as long as this lives.
 #[derive(Debug)]
 pub struct Interruptible {
     cancel: Cancel,
@@ -447,6 +447,39 @@ impl Clock for BootClock {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let millis = u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000;
         Instant::from_millis(seconds.saturating_mul(1000).saturating_add(millis))
+    }
+}
+
+/// What a machine has; what is not known bounds nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Memory, in MiB.
+    pub memory_mb: Option<u64>,
+    /// Processors this program may use.
+    pub processors: Option<u64>,
+    /// Processes and threads at once.
+    pub processes: Option<u64>,
+}
+
+/// What the machine has of what a command may be given of.
+#[must_use]
+pub fn machine() -> Machine {
+    let told = |path: &str| std::fs::read_to_string(path).ok();
+    let memory_kb = |text: String| -> Option<u64> {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    let processors = std::thread::available_parallelism();
+    Machine {
+        memory_mb: told("/proc/meminfo")
+            .and_then(memory_kb)
+            .map(|kb| kb / 1024),
+        processors: processors
+            .ok()
+            .and_then(|many| u64::try_from(many.get()).ok()),
+        processes: told("/proc/sys/kernel/pid_max").and_then(|text| text.trim().parse().ok()),
     }
 }
 

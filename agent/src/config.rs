@@ -4,6 +4,7 @@
 //! grant reaches them. The administrator's file cannot be made milder by the
 //! user's: its rules are added to the user's, and the strictest decides.
 
+pub mod bounds;
 pub mod edit;
 mod file;
 pub mod import;

@@ -3,6 +3,8 @@
 //! Every change is one of the person's own file. It is made whole or not at
 //! all, and what the file says besides, comments included, stays.
 
+mod held;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,7 +13,7 @@ use hermitcrab_sandbox::spawn::never_shown;
 use super::{Trouble, say};
 use crate::{
     ambient::{self, Places},
-    config::{self, ConfigError, edit::Edit, import, keys},
+    config::{self, ConfigError, bounds, edit::Edit, import, keys},
     exit,
     model::llama,
     screen::visible,
@@ -143,11 +145,26 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
             println!("{}", file.display());
             Ok(())
         }
-        Some(What::Set { key, value }) => changed(file, |edit| {
-            edit.set(key, value)?;
-            let now = edit.get(key).unwrap_or_default();
-            Ok(Some(format!("{key} = {now}")))
-        }),
+        Some(What::Set { key, value }) => {
+            changed(file, |edit| {
+                edit.set(key, value)?;
+                let now = edit.get(key).unwrap_or_default();
+                Ok(Some(format!("{key} = {now}")))
+            })?;
+            let more = value
+                .parse()
+                .ok()
+                .and_then(|value| bounds::beyond_this(key, value, &ambient::machine()));
+            if let Some(more) = more {
+                say(&more);
+            }
+            if let Some(key) = keys::find(key).filter(|key| held::concerns(key))
+                && let Some(why) = held::lacking(&held::rows()).not_held(key)
+            {
+                say(&format!("`{}` is {why}", key.name));
+            }
+            Ok(())
+        }
         Some(What::Reset { key: Some(key) }) => changed(file, |edit| {
             let usual = keys::find(key).map_or("", |key| key.usual);
             Ok(edit
@@ -259,6 +276,11 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
     };
     println!("# {}{place}", file.display());
     let mut shown = Vec::new();
+    let of_groups = keys::KEYS.iter().filter(is_shown).any(held::concerns);
+    let lacking = match of_groups {
+        true => held::lacking(&held::rows()),
+        false => held::Lacking::default(),
+    };
     for key in keys::KEYS.iter().filter(is_shown) {
         let mine = user.get(key.name);
         let theirs = admin.as_ref().and_then(|admin| admin.get(key.name));
@@ -271,6 +293,10 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
             ),
             (None, None) => (key.usual, "usual"),
         };
+        let from = match lacking.not_held(key) {
+            Some(why) => format!("{from}; {why}"),
+            None => from.to_owned(),
+        };
         shown.push((key, value.to_owned(), from));
     }
     for line in lines(&shown, ambient::screen().columns_of(&std::io::stdout())) {
@@ -280,7 +306,7 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
 }
 
 /// A line for each key, or, where a terminal is too narrow for that, two.
-fn lines(shown: &[(&keys::Key, String, &str)], columns: Option<usize>) -> Vec<String> {
+fn lines(shown: &[(&keys::Key, String, String)], columns: Option<usize>) -> Vec<String> {
     let wide: Vec<String> = shown
         .iter()
         .map(|(key, value, from)| format!("{:<42} {value:<28} # {} ({from})", key.name, key.about))

@@ -353,7 +353,14 @@ fn not_taken(name: &str, words: &str, what: &str) -> Option<String> {
     if !before.contains("invalid type") && !before.contains("invalid value") {
         return None;
     }
+    let is_whole = words.bytes().all(|byte| byte.is_ascii_digit());
     let takes = match expected {
+        "u32" if is_whole => {
+            return Some(format!(
+                "`{name}` is {} at most; `{words}` is more",
+                u32::MAX
+            ));
+        }
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",

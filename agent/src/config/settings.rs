@@ -10,6 +10,7 @@ use hermitcrab_sandbox::spawn::Interpreters;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::bounds;
 use crate::runtime::Caches;
 
 /// The table `[safety]`.
@@ -69,7 +70,7 @@ impl LimitsWords {
     /// # Errors
     /// The words.
     pub fn check(&self) -> Result<(), String> {
-        let zero = [
+        let all = [
             ("memory_max_mb", self.memory_max_mb),
             ("cpu_quota_percent", self.cpu_quota_percent.map(u64::from)),
             ("pids_max", self.pids_max),
@@ -78,15 +79,14 @@ impl LimitsWords {
             ("timeout_seconds", self.timeout_seconds),
             ("script_timeout_seconds", self.script_timeout_seconds),
             ("script_calls_max", self.script_calls_max),
-        ]
-        .into_iter()
-        .find(|(_, value)| *value == Some(0));
-        match zero {
-            Some((name, _)) => Err(format!(
+        ];
+        let wrong = all.into_iter().find_map(|(name, value)| match value? {
+            0 => Some(format!(
                 "`limits.{name}` is 0, and nothing could run; leave it out for the usual value"
             )),
-            None => Ok(()),
-        }
+            value => bounds::beyond_any(name, value),
+        });
+        wrong.map_or(Ok(()), Err)
     }
 
     /// The narrower of both, limit by limit.

@@ -491,3 +491,59 @@ fn one_key_is_shown_by_its_name_and_a_slip_in_it_is_met_with_the_one_meant() {
     let ran = home.run(&["man", "exce"]);
     assert!(ran.err.contains("did you mean `exec`?"), "{}", ran.err);
 }
+
+#[test]
+fn a_number_no_machine_has_is_refused_and_one_this_machine_has_not_is_told() {
+    let home = Home::new();
+    let ran = home.run(&["config", "set", "limits.memory_max_mb", "99999999999"]);
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("is 99999999999, and the most it can be is"),
+        "{ran:?}"
+    );
+    let ran = home.run(&["config", "set", "limits.cpu_quota_percent", "99999999999"]);
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.err.contains("at most; `99999999999` is more"),
+        "{ran:?}"
+    );
+    assert!(
+        !home
+            .ok(&["config", "show", "limits"])
+            .contains("set by you")
+    );
+    let told = |value: &str| {
+        let ran = home.run(&["config", "set", "limits.memory_max_mb", value]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.err.contains("MiB of memory, so") && ran.err.contains("bounds nothing here")
+    };
+    // A pebibyte, and what any machine has.
+    assert!(told("1073741824"));
+    assert!(!told("64"));
+}
+
+#[test]
+fn a_limit_that_nothing_holds_here_is_said_to_hold_nothing_where_it_is_shown_and_set() {
+    let home = Home::new();
+    let doctor = home.run(&["doctor"]).out;
+    let groups = doctor
+        .lines()
+        .find(|line| line.starts_with("control groups"))
+        .unwrap();
+    let has_none = groups.split_whitespace().nth(2) == Some("no");
+    let shown = home.ok(&["config", "show", "limits.memory_max_mb"]);
+    assert_eq!(
+        shown.contains("not in force here"),
+        has_none,
+        "{groups}: {shown}"
+    );
+    let set = home.run(&["config", "set", "limits.memory_max_mb", "64"]);
+    assert_eq!(
+        set.err.contains("not in force here"),
+        has_none,
+        "{groups}: {set:?}"
+    );
+    let other = home.ok(&["config", "show", "limits.pids_max"]);
+    assert!(!other.contains("not in force"), "{other}");
+}
