@@ -118,11 +118,17 @@ pub(super) fn unreached(
         ));
     }
     let loopback = |line| says(&NOBODY_LISTENS, line) && says(&LOOPBACK, line);
-    (!had.loopback && lines.any(loopback)).then(|| {
-        "Each command has a loopback of its own: with the grant `net.listen=localhost` those of one agent share one, \
-         and `net.connect=127.0.0.1:PORT` reaches what listens there outside."
-            .to_owned()
-    })
+    let whose = match had.loopback {
+        false => {
+            "Each command has a loopback of its own: with the grant `net.listen=localhost` those of one agent share one, \
+             and `net.connect=127.0.0.1:PORT` reaches what listens there outside."
+        }
+        true => {
+            "The loopback of `net.listen=localhost` is shared by the commands of one agent and by nobody else, and none of \
+             them listened there: `net.connect=127.0.0.1:PORT` reaches what listens there outside."
+        }
+    };
+    lines.any(loopback).then(|| whose.to_owned())
 }
 
 impl Had {
@@ -345,16 +351,16 @@ mod tests {
         let said =
             "curl: (7) Failed to connect to localhost port 8000 after 0 ms: Connection refused\n";
         assert!(told(NOTHING, 7, said).contains("net.listen=localhost"));
-        assert_eq!(
-            told(
-                Had {
-                    loopback: true,
-                    ..NOTHING
-                },
-                7,
-                said
-            ),
-            ""
+        let shared = Had {
+            loopback: true,
+            ..NOTHING
+        };
+        // Of one that is shared the person knows that it is; not that it is not the machine's.
+        let shared = told(shared, 7, said);
+        assert!(
+            shared.contains("`net.connect=127.0.0.1:PORT` reaches")
+                && !shared.contains("a loopback of its own"),
+            "{shared}"
         );
         assert_eq!(
             told(NOTHING, 7, "connection refused by db.example.org\n"),
