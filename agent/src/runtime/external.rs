@@ -10,6 +10,7 @@
 //! follow one to another address.
 
 pub(super) mod exchange;
+mod hidden;
 mod http;
 mod keep;
 pub(super) mod listing;

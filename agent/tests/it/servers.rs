@@ -2,7 +2,14 @@
 //! through the gate, and counted as what they are.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{collections::VecDeque, fs, net::TcpListener, path::Path, process::Command};
+use std::{
+    collections::VecDeque,
+    fs,
+    io::Write as _,
+    net::TcpListener,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use hermitcrab::{
     chat::{Chat, ChatTurn},
@@ -363,6 +370,68 @@ fn a_server_configured_by_its_command_is_read_and_used_from_the_command_line() {
     let (code, said, told) = hermitcrab(home.path(), &["chat", "what is there?"]);
     assert_eq!((code, said.as_str()), (0, "there\n"), "{told}");
     assert!(told.contains("  mcp__own__env\n"), "{told}");
+}
+
+#[test]
+fn a_server_in_the_home_is_said_to_be_shown_nothing_and_what_it_is_offered_in_once() {
+    let home = Home::new();
+    let dir = home.path().join("tools");
+    fs::create_dir(&dir).unwrap();
+    for at in [&dir, &home.path().to_owned()] {
+        fs::write(at.join("server.py"), crate::servers_command::SERVER).unwrap();
+    }
+    let settled = |script: &Path| {
+        home.configure(&format!(
+            "[servers.own]\ncommand = [\"python3\", \"{}\", \"well\"]\n\
+             [models.planner]\nbackend = \"scripted\"\nmodel = \"m\"\nfile = \"answers.json\"\n",
+            script.display()
+        ));
+    };
+    settled(&home.path().join("server.py"));
+    let ran = home.run(&["servers", "own"]);
+    assert_eq!(ran.code, Some(69), "{ran:?}");
+    assert!(
+        ran.err.contains(
+            "in a directory of its own they are, after `hermitcrab config add-directory DIR`"
+        ),
+        "{ran:?}"
+    );
+    let script = dir.join("server.py").canonicalize().unwrap();
+    settled(&script);
+    let ran = home.run(&["servers", "own"]);
+    let word = script.parent().unwrap().display().to_string();
+    let advice = format!("`hermitcrab config add-directory {word}` shows them the directory");
+    assert!(ran.err.contains(&advice), "{advice}: {ran:?}");
+    // What it says does it.
+    home.ok(&["config", "add-directory", &word]);
+    let ran = home.run(&["servers", "own"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("mcp__own__echo"), "{ran:?}");
+    let answers = ["one", "two", "three"].map(|text| json!({"text": text}).to_string());
+    let config = home.path().join(".config/hermitcrab");
+    fs::write(config.join("answers.json"), answers.join("\n")).unwrap();
+    let mut chat = home
+        .command(&home.project(), &["chat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = chat.stdin.take().unwrap();
+    input.write_all(b"a\nb\nc\n").unwrap();
+    drop(input);
+    let ended = chat.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&ended.stdout),
+        "one\ntwo\nthree\n",
+        "{told}"
+    );
+    assert_eq!(
+        told.matches("offered in its own words").count(),
+        1,
+        "{told}"
+    );
 }
 
 #[test]

@@ -177,7 +177,10 @@ impl Runtime {
                     exchange::list(server, Some(stream), || true)
                 });
                 spoken.map(|spoken| {
-                    let why = |trouble| format!("{trouble}; {}", spoken.end);
+                    let why = |trouble| match self.not_shown(program) {
+                        Some(hidden) => format!("{trouble}; {}; {hidden}", spoken.end),
+                        None => format!("{trouble}; {}", spoken.end),
+                    };
                     spoken.said.map_err(why)
                 })
             }
