@@ -7,6 +7,8 @@
     reason = "this file is where ambient authority enters"
 )]
 
+mod suspension;
+
 use std::{
     ffi::OsString,
     fs::File,
@@ -35,6 +37,8 @@ use crate::{
     screen::Screen,
     text::{gitconfig, rows::COLUMNS_MIN},
 };
+
+pub use self::suspension::{is_nobodys_job, on_going_on, on_suspend};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
@@ -258,50 +262,6 @@ pub fn has_a_screen() -> bool {
 /// The system does not let go of the signal.
 pub fn on_interrupt(cancel: &Cancel) -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.flag()).map(drop)
-}
-
-/// A switch that is thrown whenever the program goes on after it was suspended, as by ^Z in
-/// a shell, which may have used its terminal meanwhile.
-///
-/// # Errors
-/// The system does not tell.
-pub fn on_going_on() -> io::Result<Cancel> {
-    let switch = Cancel::default();
-    signal_hook::flag::register(signal_hook::consts::SIGCONT, switch.flag())?;
-    Ok(switch)
-}
-
-/// Whether nothing here would have a suspended program go on: no process of its terminal's
-/// looks after it, as a shell does for what it starts. The kernel suspends none then
-/// (setpgid(2), orphaned process groups).
-#[must_use]
-pub fn is_nobodys_job() -> bool {
-    use rustix::process::{getpgid, getppid, getsid};
-    let looks_after = |parent| {
-        let is_here = getsid(Some(parent)).ok()? == getsid(None).ok()?;
-        Some(is_here && getpgid(Some(parent)).ok()? != getpgid(None).ok()?)
-    };
-    !getppid().and_then(looks_after).unwrap_or(false)
-}
-
-/// From now on ^Z has this done, by a thread, and does not suspend the program.
-///
-/// # Errors
-/// The system does not let go of the signal.
-pub fn on_suspend(told: impl Fn() + Send + 'static) -> io::Result<()> {
-    use std::io::Read as _;
-    let (mut comes, goes) = std::os::unix::net::UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(signal_hook::consts::SIGTSTP, goes)?;
-    let tells = move || {
-        let mut bytes = [0_u8; 16];
-        while comes.read(&mut bytes).is_ok_and(|read| read > 0) {
-            told();
-        }
-    };
-    std::thread::Builder::new()
-        .name("suspends".to_owned())
-        .spawn(tells)
-        .map(drop)
 }
 
 /// ^C throws a switch and does not end the program, as long as this lives.

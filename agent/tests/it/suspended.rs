@@ -41,22 +41,27 @@ fn who_was_suspended_goes_on_as_it_was_with_what_is_typed_and_what_runs() {
 
 #[test]
 fn a_prompt_that_was_suspended_has_the_terminal_and_the_line_again() {
-    let home = Home::new();
-    home.configure("");
-    let mut pty = Pty::start_under(&home, &SHELL, &[], &[]);
-    pty.sees("or `help`.");
-    pty.prompt();
-    pty.keys("mou");
-    pty.sees("> mou");
-    pty.keys("\u{1a}");
-    pty.sees("wassuspended");
-    pty.keys("\r");
-    pty.until(|shown| shown.trim_end().ends_with("> mou"));
-    pty.keys("nts\r");
-    pty.until(|shown| shown.matches("workspace ").count() == 2);
-    pty.prompt();
-    pty.keys("exit\r");
-    pty.sees("over: 0");
+    // A script that starts it is suspended along with it.
+    let script = [&SHELL[..], &["/bin/sh", "-c", "\"$@\"; exit $?", "sh"]].concat();
+    for starter in [&SHELL[..], &script] {
+        let home = Home::new();
+        home.configure("");
+        let mut pty = Pty::start_under(&home, starter, &[], &[]);
+        pty.sees("or `help`.");
+        pty.prompt();
+        pty.keys("mou");
+        pty.sees("> mou");
+        pty.keys("\u{1a}");
+        let shown = pty.sees("wassuspended");
+        assert!(!shown.contains("suspends nothing"), "{shown}");
+        pty.keys("\r");
+        pty.until(|shown| shown.trim_end().ends_with("> mou"));
+        pty.keys("nts\r");
+        pty.until(|shown| shown.matches("workspace ").count() == 2);
+        pty.prompt();
+        pty.keys("exit\r");
+        pty.sees("over: 0");
+    }
 }
 
 #[test]
