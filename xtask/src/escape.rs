@@ -22,7 +22,11 @@ Made by `cargo xtask escape-report`; do not edit. Each row is a probe of
 everything in place all of them are held, and the allowed twin of each works.
 Each column leaves one mechanism out: `held` means that another one stopped the
 probe all the same, **through** that this mechanism is its single line of
-defence on the machine the page was made on.
+defence on the machine the page was made on. What fails for another reason than that
+somebody says no (a wrong argument, nothing there) counts as neither, and fails the test.
+Other mechanisms are never left out: the namespaces of users, mounts and processes, the
+root of its own, `no_new_privs`, closed descriptors, the session of its own. Where a
+probe is held in every column, the second line may be one of these.
 ";
 const WHY: &str = "
 ## Why there is no second line

@@ -16,11 +16,11 @@
 //! What it does not protect against: somebody with other rights to the same
 //! directory who moves things into it.
 
+pub(crate) mod access_lists;
 mod change;
 mod direct;
 mod error;
 mod list;
-pub(crate) mod lists;
 mod long;
 mod make;
 pub(crate) mod open;

@@ -80,7 +80,7 @@ pub use self::undo::{Undo, UndoError};
 
 use self::entry::Entry;
 use self::steps::Steps;
-use crate::dircap::lists::hand_nothing_down;
+use crate::dircap::access_lists::hand_nothing_down;
 
 /// The journal's directory in the agent's own.
 pub const DIR_NAME: &str = "journal";

@@ -20,7 +20,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::FsError;
-use super::lists::{give_list, list_of};
+use super::access_lists::{give_list, list_of};
 use super::open::{open_parent, read_all, stat_name, write_all};
 use crate::digest::{digest_file, sha256};
 

@@ -16,7 +16,7 @@ use super::Journal;
 use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
 use super::plan::{Plan, Root};
-use crate::dircap::lists::hand_nothing_down;
+use crate::dircap::access_lists::hand_nothing_down;
 use crate::dircap::{FsError, temporary_name};
 
 /// An open root and its staging directory.

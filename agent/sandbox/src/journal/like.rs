@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Gid, Stat, Uid};
 
 use crate::changeset::node::{ACCESS_LISTS, Node, Xattrs, all_xattrs, owner_reads};
 use crate::changeset::owners::Owners;
-use crate::dircap::lists::{give_list, list_of};
+use crate::dircap::access_lists::{give_list, list_of};
 use crate::dircap::open::{open_parent, stat_name};
 use crate::dircap::{FsError, Kind};
 

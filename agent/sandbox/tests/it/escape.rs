@@ -21,17 +21,18 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 
 use hermitcrab_core::action::Action;
-use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::authority::{Object, Port, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::changeset::Layer;
 use hermitcrab_sandbox::layers::Prefer;
+use hermitcrab_sandbox::net::Network;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, PoolSize};
 use hermitcrab_sandbox::{Sandbox, SpawnError};
 use single_line::SINGLE_LINE;
 use support::numbers::numbered;
-use support::{Workspace, spawner, text, with_permits};
+use support::{Workspace, peer, spawner, text, with_permits};
 
 const PROBES: &str = include_str!("escape/probes.pl");
 
@@ -99,6 +100,15 @@ impl Outside {
     }
 
     fn probe(&self, without: MechanismSet) -> Option<Results> {
+        self.probe_in(&sandbox_without(without), without, Network::none())
+    }
+
+    fn probe_in(
+        &self,
+        sandbox: &Sandbox,
+        without: MechanismSet,
+        network: Network,
+    ) -> Option<Results> {
         let script = format!(
             "exec perl probes.pl {} {} {} {}",
             self.listener.local_addr().unwrap().port(),
@@ -107,7 +117,9 @@ impl Outside {
             std::process::id().max(5000),
             self.secret.path().display(),
         );
-        let finished = run_without(without, &self.workspace.command(&script));
+        let mut command = self.workspace.command(&script);
+        command.network = network;
+        let finished = support::run_in(sandbox, &command).unwrap();
         if finished.ending == Ending::Exited(127) {
             println!("SKIPPED: no perl to make system calls with");
             return None;
@@ -116,6 +128,16 @@ impl Outside {
         for mechanism in without.iter() {
             assert!(!finished.confined.by.contains(mechanism), "{mechanism:?}");
         }
+        let unclear: Vec<String> = text(&finished)
+            .lines()
+            .filter(|line| line.contains("\tunclear "))
+            .map(str::to_owned)
+            .collect();
+        assert!(
+            unclear.is_empty(),
+            "{:?}: {unclear:?}",
+            without.iter().collect::<Vec<_>>()
+        );
         let results: Results = text(&finished)
             .lines()
             .filter_map(|line| {
@@ -129,15 +151,48 @@ impl Outside {
     }
 }
 
-#[test]
-fn nothing_gets_out_and_what_is_allowed_works() {
-    let Some(results) = Outside::new().probe(MechanismSet::NONE) else {
-        return;
-    };
+/// That all were refused, and all twins worked.
+fn assert_held(results: &Results) {
     let through: Vec<_> = results.iter().filter(|(_, (out, _))| *out).collect();
     let broken: Vec<_> = results.iter().filter(|(_, (_, twin))| !*twin).collect();
     assert!(through.is_empty(), "{through:?}");
     assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn nothing_gets_out_and_what_is_allowed_works() {
+    if let Some(results) = Outside::new().probe(MechanismSet::NONE) {
+        assert_held(&results);
+    }
+}
+
+/// What an agent's commands get: a sandbox that waited, with a shell that was started before.
+#[test]
+fn nothing_gets_out_of_a_sandbox_that_waited_either() {
+    let outside = Outside::new();
+    for round in 0..4 {
+        let none = MechanismSet::NONE;
+        let Some(results) = outside.probe_in(support::sandbox(), none, Network::none()) else {
+            return;
+        };
+        assert_held(&results);
+        assert!(results.len() > 85, "round {round}");
+    }
+}
+
+/// A peer that is held opens the internet's sockets, and those alone.
+#[test]
+fn nothing_gets_out_beside_a_peer_that_is_held_either() {
+    let outside = Outside::new();
+    let peer = peer("127.0.0.1", Port::Only(9));
+    let connect = Action::new(Verb::NetConnect, peer, Digest::NONE).unwrap();
+    let network = with_permits(Tool::Terminal, vec![connect], |permits| {
+        Network::from_permits(permits).unwrap()
+    });
+    let results = outside.probe_in(support::sandbox(), MechanismSet::NONE, network);
+    if let Some(results) = results {
+        assert_held(&results);
+    }
 }
 
 #[test]

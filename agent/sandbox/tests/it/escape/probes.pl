@@ -1,24 +1,31 @@
 # Probes: each tries one forbidden thing, its twin the allowed one beside it.
 # Usage: perl probes.pl HOST_PORT HOST_ABSTRACT_NAME HOST_PID HOST_SECRET
-# Prints `name<TAB>refused|through<TAB>works|broken`, one line a probe. System
-# calls have their names until they are given the numbers of an architecture, which `IS_X86`
-# tells. Nothing here is run outside a sandbox.
+# Prints `name<TAB>refused|through|unclear N<TAB>works|broken`, one line a probe: refused is
+# what somebody said no to, or was killed for, and not what failed for another reason (its
+# number), which proves nothing. System calls have their names until they are given the
+# numbers of an architecture, which `IS_X86` tells. Nothing here is run outside a sandbox.
 use strict; use warnings; no warnings 'portable';
 use Socket; use Fcntl;
 $| = 1; $SIG{ALRM} = 'DEFAULT';
 my ($port, $abstract, $host_pid, $secret) = @ARGV;
 my $dir = "probe-$$"; mkdir $dir; chdir $dir;
 
-# Runs a piece of code in a process of its own: true, false, or killed.
+# What a call says that somebody refuses: EPERM, EACCES, ENOSYS.
+my %no = map { $_ => 1 } 1, 13, 38;
+# Why the last system call failed, if it did.
+my $why = 0;
+# Runs a piece of code in a process of its own; its end, 0 if it succeeded.
 sub apart {
   my ($code) = @_;
-  my $pid = fork; return 0 unless defined $pid;
-  if (!$pid) { alarm 5; open STDERR, '>', '/dev/null'; my $ok = eval { $code->() }; syscall(SYS_exit_group, $ok ? 0 : 1) }
-  waitpid $pid, 0; return $? == 0;
+  my $pid = fork; return 1 << 8 unless defined $pid;
+  if (!$pid) { alarm 5; open STDERR, '>', '/dev/null'; my $ok = eval { $code->() }; syscall(SYS_exit_group, $ok ? 0 : $why && !$no{$why} ? 100 + $why : 1) }
+  waitpid $pid, 0; return $?;
 }
-sub try { my ($name, $probe, $twin) = @_;
-  print "$name\t", apart($probe) ? 'through' : 'refused', "\t", apart($twin) ? 'works' : 'broken', "\n" }
-sub sys { return syscall($_[0], @_[1..$#_]) != -1 }
+sub said { my ($end) = @_; return 'through' if $end == 0; return $end >> 8 > 100 ? 'unclear ' . (($end >> 8) - 100) : 'refused' }
+sub try { my ($name, $probe, $twin, $limit) = @_;
+  local $no{$limit // 1} = 1; # how a limit says no
+  print "$name\t", said(apart($probe)), "\t", apart($twin) == 0 ? 'works' : 'broken', "\n" }
+sub sys { my $r = syscall($_[0], @_[1..$#_]); $why = $r == -1 ? $! + 0 : 0; return $r != -1 }
 sub text { my $s = "$_[0]\0"; return $s }
 sub reads { open my $f, '<', $_[0] or return 0; my $n = sysread $f, my $b, 64; return $n }
 sub opens { sysopen my $f, $_[0], O_WRONLY or return 0; return 1 }
@@ -35,7 +42,7 @@ try 'mount_setattr', sub { my $a = pack 'Q4', 0, 1, 0, 0; sys(SYS_mount_setattr,
 try 'pivot_root', sub { sys(SYS_pivot_root, text('.'), text('.')) }, $live;
 try 'chroot', sub { sys(SYS_chroot, text('.')) }, sub { chdir '.' };
 # Namespaces.
-try 'a nested user namespace (unshare)', sub { sys(SYS_unshare, 0x10000000) }, sub { sys(SYS_unshare, 0x400) };
+try 'a nested user namespace (unshare)', sub { sys(SYS_unshare, 0x10000000) }, sub { sys(SYS_unshare, 0x400) }, 28;
 try 'a nested user namespace (clone)', sub { my $r = syscall(SYS_clone, 0x10000000 | 17, 0, 0, 0, 0); syscall(SYS_exit_group, 0) if $r == 0; $r > 0 }, sub { my $p = fork; exit if !$p; waitpid $p, 0 };
 try 'clone3 past the filter', sub { my $a = pack 'Q11', 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0; my $r = syscall(SYS_clone3, $a, 88); syscall(SYS_exit_group, 0) if $r == 0; $r > 0 }, sub { system('true') == 0 };
 try 'enter the first process\' namespaces', sub { open my $f, '<', '/proc/1/ns/mnt' or return 0; sys(SYS_setns, fileno $f, 0) }, sub { readlink '/proc/self/ns/mnt' };
@@ -70,10 +77,10 @@ try 'read the kernel\'s log', sub { my $b = "\0" x 64; sys(SYS_syslog, 3, $b, 64
 try 'raw ports', sub { sys(SYS_iopl, 3) }, $live if IS_X86;
 try 'modify_ldt', sub { my $b = pack 'LQLL', 0, 0, 0, 0; sys(SYS_modify_ldt, 1, $b, 16) }, $live if IS_X86;
 try 'switch off address randomisation', sub { sys(SYS_personality, 0x0040000) }, sub { sys(SYS_personality, 0xffffffff) };
-try 'secret memory', sub { my $f = syscall(SYS_memfd_secret, 0); $f >= 0 && sys(SYS_ftruncate, $f, 2 << 20) && sys(SYS_mmap, 0, 2 << 20, 3, 1, $f, 0) }, sub { sys(SYS_mmap, 0, 2 << 20, 3, 0x22, -1, 0) };
+try 'secret memory', sub { my $f = syscall(SYS_memfd_secret, 0); $f >= 0 && sys(SYS_ftruncate, $f, 2 << 20) && sys(SYS_mmap, 0, 2 << 20, 3, 1, $f, 0) }, sub { sys(SYS_mmap, 0, 2 << 20, 3, 0x22, -1, 0) }, 11;
 try 'open by handle', sub { my $h = pack 'LlQ', 8, 1, 2; sys(SYS_open_by_handle_at, -100, $h, 0) }, $live;
 try 'name to handle', sub { my $h = pack 'Llx128', 128, 0; my $m = pack 'l', 0; sys(SYS_name_to_handle_at, -100, text('/usr'), $h, $m, 0) }, $live;
-try 'fanotify', sub { sys(SYS_fanotify_init, 0x200, 0) }, sub { sys(SYS_inotify_init1, 0) };
+try 'fanotify', sub { sys(SYS_fanotify_init, 0x200, 0) }, sub { sys(SYS_inotify_init1, 0) }, 24;
 try 'rename the machine', sub { sys(SYS_sethostname, text('probe'), 5) }, sub { my $b = "\0" x 400; sys(SYS_uname, $b) };
 try 'move another process\' memory', sub { sys(SYS_move_pages, 1, 0, 0, 0, 0, 0) }, $live;
 try 'x32 call numbers', sub { sys(0x40000000 | SYS_getpid) }, sub { sys(SYS_getpid) };
@@ -105,7 +112,7 @@ try 'a watch on a directory', sub { sysopen my $d, '.', O_RDONLY or return 0; sy
 try 'a mark on a shared file', sub { sysopen my $f, '/etc/passwd', O_RDONLY or return 0; my $h = pack 'Q', 4; sys(SYS_fcntl, fileno $f, 1036, $h) }, sub { sysopen my $f, '/etc/passwd', O_RDONLY or return 0; my $h = pack 'Q', 0; sys(SYS_fcntl, fileno $f, 1035, $h) };
 try 'asynchronous requests', sub { my $c = pack 'Q', 0; sys(SYS_io_setup, 1, $c) }, $live;
 try 'raw disks and machines', sub { grep { -e "/dev/$_" } qw(mem kmem port kvm sda vda vsock fuse) }, sub { -c '/dev/null' };
-try 'become root by a set-id program', sub { $> != 0 or return 0; system('su -c true 2>/dev/null') == 0 }, $live;
+try 'become another by a set-id program', sub { set_id() }, $live;
 try 'change ids', sub { my $to = $> == 12345 ? 12346 : 12345; sys(SYS_setuid, $to) }, sub { sys(SYS_setuid, $> + 0) };
 try 'a capability by a file', sub { sys(SYS_setxattr, text('plain'), text('security.capability'), pack('LLLLL', 0x02000001, 1, 0, 0, 0), 20, 0) }, sub { open my $f, '>', 'plain2' };
 try 'the shadow file', sub { reads('/etc/shadow') }, sub { reads('/etc/passwd') };
@@ -132,6 +139,22 @@ sub links {
       $found++ unless unpack('L', substr $all, 24, 4) & 8;
       $all = substr $all, ($length + 3) & ~3 } }
   return $found }
+# Whether a program of the system that waits for a password runs as somebody else. That none
+# of them was seen to run proves nothing (ENODATA).
+sub set_id {
+  my $seen;
+  for my $program (grep { -u } map { "/usr/bin/$_" } qw(su passwd chsh newgrp)) {
+    pipe my $in, my $keep or next;
+    my $pid = fork; next unless defined $pid;
+    if (!$pid) { open STDIN, '<&', $in; open STDOUT, '>', '/dev/null'; exec $program or syscall(SYS_exit_group, 1) }
+    for (1 .. 100) {
+      open my $f, '<', "/proc/$pid/status" or last; my $all = join '', <$f>;
+      $all =~ /^State:\s+Z/m and last;
+      if ($all =~ /^Name:\s+(\S+)/m && $program =~ m{/\Q$1\E$} && $all =~ /^Uid:\s+\d+\s+(\d+)/m) { $seen = 1; kill 9, $pid; return 1 if $1 != $>; last }
+      select undef, undef, undef, 0.005 }
+    kill 9, $pid; waitpid $pid, 0; last if $seen }
+  $why = 61 unless $seen;
+  return 0 }
 sub local_pair { my ($name) = @_;
   socket my $l, PF_UNIX, SOCK_STREAM, 0 or return 0; bind $l, pack_sockaddr_un($name) or return 0; listen $l, 1 or return 0;
   socket my $c, PF_UNIX, SOCK_STREAM, 0; return connect $c, pack_sockaddr_un($name) }
