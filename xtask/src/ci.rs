@@ -151,6 +151,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
         operators,
     ),
     (
+        "leaks",
+        "cases that make trouble, in a bare shell, the agent and Hermes, leave nothing behind",
+        leaks,
+    ),
+    (
         "fuzz",
         "the fuzz targets build and survive a short run; they are compiled beside the check",
         || fuzzing::fuzz(None),
@@ -395,6 +400,11 @@ fn selftest() -> Result<End> {
 
 fn patterns() -> Result<End> {
     step(&mut cargo(&["bisim", "patterns"]))
+}
+
+/// So many that each trouble meets all three; by itself the command runs a thousand.
+fn leaks() -> Result<End> {
+    step(&mut cargo(&["bisim", "leaks", "--count", "200"]))
 }
 
 /// On few seeds: a hunt through all of them is a campaign's.

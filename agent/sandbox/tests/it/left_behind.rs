@@ -18,7 +18,7 @@ use support::{Workspace, children, marker, processes_with, run, sandbox, times};
 /// How many runs end well, and how many badly; as many times more as is asked for. Each of
 /// the bad ways has its turn more often than there may be groups or descriptors more than
 /// before, so that what one run in eight leaves is not taken for theirs.
-const RUNS: u32 = 400;
+const RUNS: u32 = 1000;
 /// In how many ways a run goes wrong.
 const WAYS: u32 = 8;
 /// One in so many good runs leaves a process behind that wants to live on.
@@ -135,8 +135,8 @@ fn spoil(command: &mut Command<'_>, way: u32, workspace: &Workspace, marker: &st
 const PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 #[test]
-fn nothing_is_left_behind_by_hundreds_of_good_and_of_failing_runs() {
-    let name = "left_behind::nothing_is_left_behind_by_hundreds_of_good_and_of_failing_runs";
+fn nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs() {
+    let name = "left_behind::nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs";
     let arrange = PLACES.map(|place| format!("mount -t tmpfs tmpfs {place}"));
     // What was built may lie in one of them, with the programs the tests start.
     let own = std::env::current_exe().unwrap();
