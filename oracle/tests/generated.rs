@@ -25,7 +25,7 @@ fn shell(processes: &Processes) -> Option<Restarting> {
 
 fn has_effect(shell: &mut Restarting, variant: &Variant) -> bool {
     let rendered = variant.render().unwrap();
-    let trace = shell.run(judge::job(&rendered.command)).unwrap();
+    let trace = shell.run(judge::job_of(&rendered)).unwrap();
     judge::happened(rendered.effect, &trace)
 }
 

@@ -27,6 +27,8 @@ const LACKING: &[(&str, &str)] = &[
     ),
 ];
 
+/// Chains that show what they lack where the text of the operator alone does not.
+const SHOWN_BY: &[&str] = &["delete-file+in-a-case-word~0+in-arithmetic~0"];
 /// Seeds that each operator is tried on.
 const SEEDS_EACH: usize = 8;
 /// What texts end with that each operator is put around.
@@ -63,6 +65,8 @@ fn variants() -> Vec<Variant> {
             all.extend(ended.find(|one| one.render().is_some()));
         }
     }
+    let shown = SHOWN_BY.iter().map(|name| Variant::named(name).unwrap());
+    all.extend(shown.inspect(|variant| assert!(variant.render().is_some(), "{variant}")));
     for number in 0..CHAINS {
         use sha2::{Digest as _, Sha256};
         let noise: Vec<u8> = (0..2_u64)

@@ -69,7 +69,8 @@ fn flagged(hermes: &mut Restarting, variant: &Variant) -> Result<bool, WorldErro
     let Some(rendered) = variant.render() else {
         return Err(WorldError::new("render", "the variant has no text"));
     };
-    let flagged = patterns::flagged(hermes, &[&rendered.command])?;
+    let calls: Vec<&str> = rendered.calls().collect();
+    let flagged = patterns::flagged(hermes, &calls)?;
     Ok(flagged.into_iter().any(|flagged| flagged))
 }
 

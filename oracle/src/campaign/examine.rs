@@ -201,7 +201,7 @@ impl Trio {
         {
             return Ok(Fate::NotHere);
         }
-        let bare = self.shell.run(judge::job(&rendered.command))?;
+        let bare = self.shell.run(judge::job_of(&rendered))?;
         let happened = judge::happened(rendered.effect, &bare);
         if !rendered.preserves_effect {
             return Ok(if happened {

@@ -170,7 +170,7 @@ fn one(
         };
         let mut kept = false;
         for _ in 0..TRIES {
-            let trace = shell.run(judge::job(&rendered.command))?;
+            let trace = shell.run(judge::job_of(&rendered))?;
             kept = judge::happened(rendered.effect, &trace);
             if kept {
                 break;

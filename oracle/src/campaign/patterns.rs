@@ -22,7 +22,7 @@ use super::plan::Numbers;
 use crate::ambient::Ambient;
 use crate::cli::PatternArgs;
 use crate::generate::{
-    Class, DEPTH_MAX, Link, Operator, SEEDS, Salt, Seed, TARGETED, Variant, operators,
+    Class, DEPTH_MAX, Link, Operator, Rendered, SEEDS, Salt, Seed, TARGETED, Variant, operators,
 };
 use crate::interrupt::Interrupt;
 use crate::subject::Processes;
@@ -140,6 +140,11 @@ fn both_sides(bench: &mut Bench, args: &PatternArgs) -> Result<u8, WorldError> {
     })
 }
 
+/// Whether all of it stands in one text, as a row of the page does.
+fn is_one_call(rendered: &Rendered) -> bool {
+    rendered.preserves_effect && rendered.before.is_empty()
+}
+
 /// A variant with the effect of its seed that nothing flags, if one is found.
 fn past_every_guard(
     bench: &mut Bench,
@@ -154,7 +159,7 @@ fn past_every_guard(
             let Some(variant) = chain(seed, class, 1, numbers) else {
                 continue;
             };
-            if let Some(rendered) = variant.render().filter(|text| text.preserves_effect)
+            if let Some(rendered) = variant.render().filter(is_one_call)
                 && bench.can_run(&variant.needs())
             {
                 batch.push((class, variant, rendered.command));

@@ -533,7 +533,7 @@ mod tests {
         let line = "in a script, where nobody is asked, 1 of 1 freshly generated";
         assert!(text.contains(line), "{text}");
         assert!(!text.contains("dealt by what paid"), "{text}");
-        assert!(text.contains("3 of 135 of class and context"), "{text}");
+        assert!(text.contains("3 of 140 of class and context"), "{text}");
         assert!(text.contains("loses it 1 of 4 x env"), "{text}");
     }
 

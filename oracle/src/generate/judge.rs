@@ -9,10 +9,28 @@ use bisim_world::protocol::{
 use bisim_world::template::{is_handed_on, is_stand_in};
 
 use super::effect::Effect;
+use super::rendered::Rendered;
 use crate::subject::Subject;
 
 /// How long one command may take in the bare shell.
 const DEADLINE_MS: u64 = 15_000;
+
+/// The job in which bare shells, with no guard, run the calls of a variant.
+#[must_use]
+pub fn job_of(rendered: &Rendered) -> Job {
+    Job {
+        script: rendered.calls().map(call).collect(),
+        ..job(&rendered.command)
+    }
+}
+
+fn call(command: &str) -> Step {
+    Step::Call {
+        tool: "terminal".to_owned(),
+        args: serde_json::json!({ "command": command }),
+        by: None,
+    }
+}
 
 /// The job in which a bare shell, with no guard, runs the command.
 #[must_use]
@@ -31,11 +49,7 @@ pub fn job(command: &str) -> Job {
         rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
-        script: vec![Step::Call {
-            tool: "terminal".to_owned(),
-            args: serde_json::json!({ "command": command }),
-            by: None,
-        }],
+        script: vec![call(command)],
         deadline_ms: DEADLINE_MS,
     }
 }

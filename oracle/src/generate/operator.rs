@@ -59,6 +59,8 @@ pub enum Class {
     ScriptFile,
     /// Another name for the program.
     Shadow,
+    /// Several calls, of which none does it alone.
+    Calls,
     /// Letters that only look alike: not executable, a negative control.
     Confusable,
 }
@@ -93,6 +95,7 @@ impl Class {
         Self::Encoding,
         Self::ScriptFile,
         Self::Shadow,
+        Self::Calls,
         Self::Confusable,
     ];
 
@@ -127,6 +130,7 @@ impl Class {
             Self::Encoding => "encoding",
             Self::ScriptFile => "script-file",
             Self::Shadow => "shadow",
+            Self::Calls => "calls",
             Self::Confusable => "confusable",
         }
     }
@@ -172,6 +176,25 @@ pub enum Apply {
     Command(fn(&Simple, &str) -> Option<Script>),
     /// Replaces the whole script. Gets a fresh name.
     Whole(fn(&Script, &str) -> Option<Script>),
+    /// Replaces the whole script by several calls. Gets a fresh name.
+    Calls(fn(&Script, &str) -> Option<Calls>),
+}
+
+/// Calls one after the other; each is a shell of its own.
+pub struct Calls {
+    /// The text of each call but the last.
+    pub before: Vec<String>,
+    /// The last call.
+    pub last: Script,
+}
+
+impl From<Script> for Calls {
+    fn from(last: Script) -> Self {
+        Self {
+            before: Vec::new(),
+            last,
+        }
+    }
 }
 
 /// Text to run first, and the word that refers to it.
@@ -238,11 +261,20 @@ impl Operator {
         }
     }
 
-    /// The script rewritten, or `None` where the operator does not apply.
+    /// The script rewritten, or `None` where the operator does not apply. Files of calls before
+    /// may have any name that begins with a shorter stem.
     #[must_use]
-    pub fn apply(&self, script: &Script, salt: Salt) -> Option<Script> {
-        let name = script.fresh("zq");
+    pub fn apply(&self, script: &Script, salt: Salt, stem: &str) -> Option<Calls> {
         match self.apply {
+            Apply::Calls(rewrite) => rewrite(script, &script.fresh(stem)),
+            _ => Some(self.rewrite(script, salt, stem)?.into()),
+        }
+    }
+
+    fn rewrite(&self, script: &Script, salt: Salt, stem: &str) -> Option<Script> {
+        let name = script.fresh(stem);
+        match self.apply {
+            Apply::Calls(_) => None,
             Apply::Whole(rewrite) => rewrite(script, &name),
             Apply::Command(rewrite) => {
                 let number = salt.pick(script.commands());

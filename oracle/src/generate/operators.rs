@@ -3,6 +3,7 @@
 //! Names are unique and stable: findings are filed under them.
 
 mod busybox;
+mod calls;
 mod encodings;
 mod expansions;
 mod files;
@@ -44,4 +45,5 @@ const TABLES: &[&[Operator]] = &[
     encodings::TABLE,
     files::TABLE,
     busybox::TABLE,
+    calls::TABLE,
 ];

@@ -140,7 +140,7 @@ impl Specimen {
     #[must_use]
     pub fn case_file(&self) -> Option<CaseFile> {
         let mut file = match self {
-            Self::Command(variant) => variant.case_file(&variant.render()?.command),
+            Self::Command(variant) => variant.case_file(&variant.render()?),
             Self::Path(call) => call.case_file()?,
             Self::Sequence(sequence) => sequence.case_file(),
             Self::Race(race) => race.case_file(),

@@ -60,7 +60,8 @@ fn a_name_says_where_a_variant_is_said_unless_a_person_sits_at_a_terminal() {
     assert_eq!(named("delete-file"), Some(Context::Interactive));
     assert_eq!(named("delete-file@nowhere"), None);
     let at_night = Variant::named("delete-file@cron").unwrap();
-    assert_eq!(at_night.case_file("true").context, Some(Context::Cron));
+    let case = at_night.case_file(&at_night.render().unwrap());
+    assert_eq!(case.context, Some(Context::Cron));
     let smaller: Vec<String> = at_night.smaller().map(|v| v.to_string()).collect();
     assert_eq!(smaller, ["delete-file"]);
 }
@@ -130,6 +131,28 @@ fn seeds_have_unique_names_and_a_variant_without_operators_is_the_seed() {
         let plain = Variant::at_a_terminal(seed, Vec::new()).render().unwrap();
         assert_eq!(plain.command, seed.script().print());
     }
+}
+
+#[test]
+fn several_calls_are_several_steps_and_their_files_have_names_of_their_own() {
+    let chain = "delete-file+calls-script~0+calls-encoded~0+calls-in-halves~0";
+    let variant = Variant::named(chain).unwrap();
+    let rendered = variant.render().unwrap();
+    let calls: Vec<&str> = rendered.calls().collect();
+    assert_eq!(calls.len(), 5, "{calls:?}");
+    let file = |call: &str| call.rsplit("> ").next().unwrap().to_owned();
+    let files: Vec<String> = calls[..4].iter().map(|call| file(call)).collect();
+    assert_eq!(files, ["zq", "zqs", "zqss", "zqss"]);
+    assert_eq!(calls[4], "bash zqss");
+    let case = variant.case_file(&rendered);
+    assert_eq!(case.script.len(), 5);
+    // What quotes hide has a name of its own all the same.
+    let hidden = "delete-file+calls-script~0+base64-into-bash~0+calls-script~0";
+    let hidden = Variant::named(hidden).unwrap().render().unwrap();
+    assert!(!hidden.before[1].contains("bash zq"), "{:?}", hidden.before);
+    assert!(hidden.before[1].ends_with("> zqs"), "{:?}", hidden.before);
+    let used_up = format!("{chain}+env~0");
+    assert!(Variant::named(&used_up).is_none());
 }
 
 #[test]

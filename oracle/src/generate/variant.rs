@@ -11,6 +11,7 @@ use bisim_world::protocol::Context;
 
 use super::effect::{Effect, SEEDS, Seed};
 use super::operator::{Class, Operator, Salt};
+use super::rendered::Rendered;
 use super::surroundings::{self, CONTEXTS, USUAL};
 use super::targeted::TARGETED;
 use super::{judge, operators};
@@ -43,17 +44,6 @@ pub struct Variant {
     pub context: Context,
 }
 
-/// A variant as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
-    /// For `bash -c`.
-    pub command: String,
-    /// What it must do to count.
-    pub effect: Effect,
-    /// Whether the chain says that the effect stays.
-    pub preserves_effect: bool,
-}
-
 impl Variant {
     /// One that a person at a terminal is asked about.
     #[must_use]
@@ -73,24 +63,32 @@ impl Variant {
             return None;
         }
         let mut script = self.seed.script();
+        let mut before = Vec::new();
         for link in &self.chain {
-            script = link.operator.apply(&script, link.salt)?;
+            // No call uses the name of a file that one before it made.
+            let stem = format!("zq{}", "s".repeat(before.len()));
+            let calls = link.operator.apply(&script, link.salt, &stem)?;
+            before.extend(calls.before);
+            script = calls.last;
         }
-        let command = script.print();
-        (command.len() <= LETTERS_MAX && !command.contains('\0')).then(|| Rendered {
-            command,
+        let rendered = Rendered {
+            before,
+            command: script.print(),
             effect: self.seed.effect,
             preserves_effect: self
                 .chain
                 .iter()
                 .all(|l| l.operator.class.preserves_effect()),
-        })
+        };
+        let fits = |call: &str| call.len() <= LETTERS_MAX && !call.contains('\0');
+        let is_short = rendered.calls().all(fits);
+        is_short.then_some(rendered)
     }
 
     /// The case in which both subjects run it, its user denying every prompt.
     #[must_use]
-    pub fn case_file(&self, command: &str) -> CaseFile {
-        let script = judge::job(command).script;
+    pub fn case_file(&self, rendered: &Rendered) -> CaseFile {
+        let script = judge::job_of(rendered).script;
         CaseFile {
             user: None,
             held: None,

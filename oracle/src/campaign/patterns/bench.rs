@@ -65,7 +65,7 @@ impl Bench {
         let Some(rendered) = variant.render() else {
             return Ok(false);
         };
-        let trace = self.shell.run(judge::job(&rendered.command))?;
+        let trace = self.shell.run(judge::job_of(&rendered))?;
         Ok(judge::happened(rendered.effect, &trace))
     }
 }

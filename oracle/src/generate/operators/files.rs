@@ -50,7 +50,7 @@ fn program(simple: &Simple) -> Option<&str> {
 }
 
 /// The same of a program that is where programs are, under its own name.
-fn installed(simple: &Simple) -> Option<&str> {
+pub(super) fn installed(simple: &Simple) -> Option<&str> {
     program(simple).filter(|name| !bisim_world::template::is_stand_in(name))
 }
 

@@ -36,8 +36,16 @@ fn joined(script: &Script, head: &str, tail: &str) -> Option<Script> {
     })
 }
 
-/// Inside a substitution; backticks would need a second level of quoting.
+/// Inside a substitution; backticks would need a second level of quoting. Bash 5.2 does not know
+/// the group behind `time` where that comes first in a substitution, but on a line of its own.
 fn within(script: &Script, head: &str, tail: &str) -> Option<Script> {
+    let text = script.print();
+    let is_timed = text.starts_with("time {") || text.starts_with("time (");
+    let head = if is_timed {
+        format!("{head}\n")
+    } else {
+        head.to_owned()
+    };
     Some(script.clone().framed(head, "\n").framed("", tail))
 }
 

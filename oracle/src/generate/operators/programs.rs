@@ -15,12 +15,12 @@ const fn whole(
 }
 
 /// The text as a shell command that any `sh` hands to bash.
-fn for_sh(script: &Script) -> String {
+pub(super) fn for_sh(script: &Script) -> String {
     format!("bash -c {}", single_quoted(&script.print()))
 }
 
 /// As a string of a language with backslash escapes in double quotes.
-fn literal(text: &str) -> Option<String> {
+pub(super) fn literal(text: &str) -> Option<String> {
     let mut out = String::from("\"");
     for letter in text.chars() {
         match letter {
@@ -65,7 +65,7 @@ fn awk(script: &Script, code: fn(&str) -> String) -> Option<Script> {
 }
 
 /// Tools that read a rule of one line.
-fn one_line(script: &Script) -> Option<String> {
+pub(super) fn one_line(script: &Script) -> Option<String> {
     let text = for_sh(script);
     (!text.contains('\n')).then_some(text)
 }
