@@ -302,7 +302,10 @@ impl Operator {
                     }?;
                     let word = simple.words.get(place)?;
                     let spelling = respell(word.value(), salt.next().next())?;
-                    Some(with_word(simple, place, Word::spelled(word.value(), spelling)).into())
+                    // A look-alike means itself: whoever says the word in another way says that.
+                    let means = if is_control { &spelling } else { word.value() };
+                    let word = Word::spelled(means, spelling.clone());
+                    Some(with_word(simple, place, word).into())
                 })
             }
             Apply::Bound(bind) => {

@@ -90,6 +90,20 @@ fn look_alikes_stand_in_the_name_of_the_program_that_has_the_effect() {
 }
 
 #[test]
+fn what_says_a_look_alike_in_another_way_says_no_program() {
+    for chain in [
+        "remove-containers+soft-hyphen-inside~20268+xargs-env~13670",
+        "delete-tree+joiner-inside~18645+all-words-in-braces~16088+xargs-lines-to-bash~31541",
+    ] {
+        let rendered = Variant::named(chain).unwrap().render();
+        let text = rendered.map_or_else(String::new, |rendered| rendered.command);
+        for program in ["docker", "{rm", "rm "] {
+            assert!(!text.contains(program), "{chain}: {text}");
+        }
+    }
+}
+
+#[test]
 fn no_look_alike_is_made_of_a_program_whose_file_the_shell_empties() {
     let seed = SEEDS.iter().find(|seed| seed.name == "redirect-over");
     let seed = seed.unwrap();
