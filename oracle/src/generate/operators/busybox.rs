@@ -60,6 +60,13 @@ fn for_its_shell(script: &Script) -> String {
     format!("exec bash -c {}", single_quoted(&script.print()))
 }
 
+/// A program of its awk that runs what is between quotation marks.
+fn awk(script: &Script, code: fn(&str) -> String) -> Option<Script> {
+    let text = for_its_shell(script);
+    let is_plain = !text.contains(['\\', '"', '\n']);
+    is_plain.then(|| Script::command(&["busybox", "awk", &code(&text)]))
+}
+
 pub(super) const TABLE: &[Operator] = &[
     command("busybox-program", Wrapper, |c, _| by(c, "busybox")),
     command("busybox-program-by-path", Wrapper, |c, _| {
@@ -134,26 +141,12 @@ pub(super) const TABLE: &[Operator] = &[
         )))
     }),
     whole("busybox-awk-system", Interpreter, |s, _| {
-        let text = for_its_shell(s);
-        if text.contains(['\\', '"', '\n']) {
-            return None;
-        }
-        Some(Script::command(&[
-            "busybox",
-            "awk",
-            &format!("BEGIN {{ system(\"{text}\") }}"),
-        ]))
+        awk(s, |text| format!("BEGIN {{ system(\"{text}\") }}"))
     }),
     whole("busybox-awk-pipe", Interpreter, |s, _| {
-        let text = for_its_shell(s);
-        if text.contains(['\\', '"', '\n']) {
-            return None;
-        }
-        Some(Script::command(&[
-            "busybox",
-            "awk",
-            &format!("BEGIN {{ while ((\"{text}\" | getline l) > 0) print l }}"),
-        ]))
+        awk(s, |text| {
+            format!("BEGIN {{ while ((\"{text}\" | getline l) > 0) print l }}")
+        })
     }),
     whole("busybox-xargs-bash", Xargs, |s, _| {
         Some(Script::Pipe(vec![
