@@ -58,13 +58,11 @@ pub struct Terminal {
 pub struct Above(Arc<Mutex<Option<Sender<String>>>>);
 
 impl Above {
-    /// Says a line. Whoever says it waits for nobody: that would be for as long as nothing is
-    /// typed.
-    pub fn say(&self, line: String) {
-        if let Some(lines) = &*self.lock() {
-            // Where the terminal is gone nobody reads it.
-            let _ = lines.send(line);
-        }
+    /// Says a line, and whether there is anything to say it above of. Whoever says it waits for
+    /// nobody: that would be for as long as nothing is typed.
+    pub fn say(&self, line: String) -> bool {
+        let lines = self.lock();
+        lines.as_ref().is_some_and(|lines| lines.send(line).is_ok())
     }
 
     /// From here on above what is typed into this editor. Where that cannot be, nothing is

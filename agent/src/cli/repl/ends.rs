@@ -69,12 +69,10 @@ impl Ends {
 
 impl EndPort for Ends {
     fn ended(&self, ended: Ended) {
-        let is_told = {
-            let mut state = self.lock();
-            state.waits && state.told.insert(ended.id.clone())
-        };
-        if is_told {
-            self.above.say(self.line(&ended));
+        let mut state = self.lock();
+        // What cannot be said above is told when the prompt comes back.
+        if state.waits && !state.told.contains(&ended.id) && self.above.say(self.line(&ended)) {
+            state.told.insert(ended.id);
         }
     }
 }
@@ -107,5 +105,20 @@ mod tests {
         ends.ended(ended("c", false));
         assert_eq!(lines.try_recv().ok(), None);
         assert_eq!(ends.waits(&[ended("a", true), ended("b", false)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_said_above_is_told_when_the_prompt_comes_back() {
+        let ends = Ends::new(Above::default(), Screen::default());
+        let ended = || Ended {
+            id: "a".to_owned(),
+            command: "`a`".to_owned(),
+            is_to_decide: false,
+        };
+        assert_eq!(ends.waits(&[]), [""; 0]);
+        ends.ended(ended());
+        ends.works();
+        let told = ["  background command ended: `a`"];
+        assert_eq!(ends.waits(&[ended()]), told);
     }
 }

@@ -13,6 +13,8 @@ pub(super) fn tell_where_it_is_nobodys(source: &Source) {
     if ambient::is_nobodys_job() {
         let above = source.above();
         // Without it ^Z does nothing, and says nothing.
-        let _ = ambient::on_suspend(move || above.say(NOBODYS_JOB.to_owned()));
+        let _ = ambient::on_suspend(move || {
+            above.say(NOBODYS_JOB.to_owned());
+        });
     }
 }
