@@ -20,30 +20,54 @@ pub fn on_going_on() -> io::Result<Cancel> {
 /// suspends none then (setpgid(2), orphaned process groups). In doubt something does.
 #[must_use]
 pub fn is_nobodys_job() -> bool {
-    use rustix::process::{Pid, getpgid, getppid, getsid};
     // What started it may have been started for the same job, and so on.
     const ABOVE_MAX: usize = 64;
-    let above_of = |pid: Pid| -> Option<Option<Pid>> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let (_, rest) = stat.rsplit_once(')')?;
-        Some(Pid::from_raw(rest.split_whitespace().nth(1)?.parse().ok()?))
-    };
-    let (Ok(session), Ok(job)) = (getsid(None), getpgid(None)) else {
+    let Some(own) = Standing::of("self").filter(|own| own.session != ELSEWHERE) else {
         return false;
     };
-    let mut above = getppid();
+    let mut above = own.above;
     for _ in 0..ABOVE_MAX {
-        let Some(pid) = above else { return true };
-        match (getsid(Some(pid)), getpgid(Some(pid))) {
-            (Ok(of), _) if of != session => return true,
-            (Ok(_), Ok(of)) if of == job => match above_of(pid) {
-                Some(next) => above = next,
-                None => return false,
-            },
-            (Ok(_) | Err(_), Ok(_) | Err(_)) => return false,
+        if above == ELSEWHERE {
+            return true;
+        }
+        match Standing::of(&above.to_string()) {
+            Some(one) if one.session != own.session => return true,
+            Some(one) if one.job == own.job => above = one.above,
+            Some(_) | None => return false,
         }
     }
     false
+}
+
+/// What the kernel calls a process that is in no process namespace of ours, as the shell is
+/// that started a container (pid_namespaces(7)).
+const ELSEWHERE: u32 = 0;
+
+/// Whose a process is, in numbers of processes. Calls that give these numbers as ones above
+/// zero have no word for [`ELSEWHERE`]; the kernel's files do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Standing {
+    above: u32,
+    job: u32,
+    session: u32,
+}
+
+impl Standing {
+    fn of(process: &str) -> Option<Self> {
+        Self::read(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    }
+
+    /// The fields of proc_pid_stat(5) that come after the name, which may be any words.
+    fn read(stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace().skip(1).map(str::parse);
+        let mut next = || fields.next()?.ok();
+        Some(Self {
+            above: next()?,
+            job: next()?,
+            session: next()?,
+        })
+    }
 }
 
 /// From now on ^Z has this done, by a thread, and does not suspend the program.
@@ -64,4 +88,29 @@ pub fn on_suspend(told: impl Fn() + Send + 'static) -> io::Result<()> {
         .name("suspends".to_owned())
         .spawn(tells)
         .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_a_process_is_is_read_behind_whatever_it_is_called() {
+        let of = |above, job, session| Standing {
+            above,
+            job,
+            session,
+        };
+        for (stat, read) in [
+            ("7 (sh) S 6 5 4 34816 7 0", Some(of(6, 5, 4))),
+            ("7 (a) S 1 2 3 (b) R 6 5 4 0", Some(of(6, 5, 4))),
+            ("7 (sh) S 0 0 0 0 -1", Some(of(0, 0, 0))),
+            ("7 (sh) S 6 5", None),
+            ("7 (sh) S 6 -5 4", None),
+            ("7 sh S 6 5 4", None),
+            ("", None),
+        ] {
+            assert_eq!(Standing::read(stat), read, "{stat}");
+        }
+    }
 }

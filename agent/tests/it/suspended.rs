@@ -104,3 +104,26 @@ fn where_no_shell_would_have_it_go_on_it_is_said_that_nothing_is_suspended() {
     pty.until(|shown| shown.matches("workspace ").count() == 2);
     pty.prompt();
 }
+
+#[test]
+fn what_is_started_from_outside_of_its_container_is_at_the_prompt_as_well() {
+    // The kernel calls whoever is outside process 0. The second one has a session of its own.
+    let inside = ["unshare", "-Urpf", "--mount-proc"];
+    let spawned = ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])"];
+    for (starter, is_nobodys) in [
+        (inside.to_vec(), false),
+        ([&inside[..], &spawned].concat(), true),
+    ] {
+        let home = Home::new();
+        home.configure("");
+        let mut pty = Pty::start_under(&home, &starter, &[], &[]);
+        pty.sees("or `help`.");
+        pty.prompt();
+        if is_nobodys {
+            pty.keys("\u{1a}");
+            pty.sees("^Z suspends nothing here");
+        }
+        pty.keys("exit\r");
+        assert!(pty.ended().success());
+    }
+}
