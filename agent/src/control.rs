@@ -13,6 +13,7 @@
 //! socket must never be reachable from where commands run.
 
 mod client;
+mod other_end;
 mod wire;
 
 use std::{
@@ -21,6 +22,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use self::other_end::OtherEnd;
 pub use self::{
     client::{Connection, ControlError},
     wire::{AgentRow, GrantRow, Listing, ProposalRow, Reply, Request},

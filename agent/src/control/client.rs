@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Reply, Request, SOCKET_NAME, through_directory};
+use super::{OtherEnd, Reply, Request, SOCKET_NAME, through_directory};
 
 /// Why nothing came back.
 #[derive(Debug)]
@@ -58,11 +58,11 @@ impl Connection {
         }
     }
 
-    /// The process it runs in, by the kernel's word.
+    /// The process it runs in, by the kernel's word; `None` if it has no number here.
     #[must_use]
     pub fn process(&self) -> Option<i32> {
-        let other = rustix::net::sockopt::socket_peercred(self.stream.get_ref()).ok()?;
-        Some(other.pid.as_raw_nonzero().get())
+        let other = OtherEnd::of(self.stream.get_ref())?;
+        Some(other.process?.get())
     }
 
     /// The same within a time: a session that is stopped or hangs takes a question and

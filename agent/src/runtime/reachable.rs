@@ -17,7 +17,7 @@ use hermitcrab_core::approval::Asking;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Remote;
-use crate::control::{Reply, Request, SOCKET_NAME, through_directory};
+use crate::control::{OtherEnd, Reply, Request, SOCKET_NAME, through_directory};
 
 /// Conversations at one time.
 const CONVERSATIONS_MAX: u32 = 16;
@@ -218,8 +218,7 @@ fn is_readable(fd: &impl std::os::fd::AsFd, patience: Duration) -> bool {
 /// Is the other end the same user? The directory lets nobody else in; this
 /// holds even if somebody opened it.
 fn is_own(stream: &UnixStream) -> bool {
-    rustix::net::sockopt::socket_peercred(stream)
-        .is_ok_and(|other| other.uid == rustix::process::geteuid())
+    OtherEnd::of(stream).is_some_and(OtherEnd::is_own)
 }
 
 #[cfg(test)]

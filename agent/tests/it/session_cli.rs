@@ -72,6 +72,51 @@ fn of_two_sessions_in_one_workspace_each_is_told_by_where_it_runs() {
 }
 
 #[test]
+fn a_session_is_reached_from_and_in_a_container_that_does_not_see_the_other_end() {
+    let home = Home::new();
+    let inside = |arguments: &[&str]| {
+        let whole = ["-Urpf", "--mount-proc", env!("CARGO_BIN_EXE_hermitcrab")];
+        let mut command = std::process::Command::new("unshare");
+        command
+            .args(whole)
+            .args(arguments)
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/bin:/bin");
+        command
+    };
+    // Whoever lists is inside, and the session is in no process namespace of its.
+    let mut session = working(&home);
+    let listed = inside(&["session"]).output().unwrap();
+    let told = String::from_utf8_lossy(&listed.stdout);
+    assert!(listed.status.success(), "{listed:?}");
+    assert!(
+        told.contains("(its process is not seen from here)"),
+        "{told}"
+    );
+    assert!(told.contains("1 call running"), "{told}");
+    session.kill().unwrap();
+    session.wait().unwrap();
+
+    // The other way round whoever lists has a number nowhere inside.
+    let mut session = inside(&[]);
+    let mut session = session
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let listed = until(|| {
+        let listed = home.run(&["session"]);
+        listed.out.contains("(process ").then_some(listed.out)
+    });
+    assert!(!listed.contains("not seen"), "{listed}");
+    assert_eq!(home.ok(&["session", "end"]), "done\n");
+    drop(session.stdin.take());
+    assert!(session.wait().unwrap().success());
+}
+
+#[test]
 fn a_grant_of_a_running_session_is_listed_and_revoked_and_what_ran_on_it_is_gone() {
     let home = Home::new();
     let session = working(&home);

@@ -34,7 +34,7 @@ impl Running {
             return " (an editor's)".to_owned();
         }
         let Some(process) = self.to.process() else {
-            return String::new();
+            return " (its process is not seen from here)".to_owned();
         };
         match ambient::terminal_of(process) {
             Some(terminal) => format!(" (process {process} on {terminal})"),
