@@ -68,6 +68,7 @@ fn what_a_world_shows_holds_and_keeps_in() {
         a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on,
         a_cases_own_files_belong_to_its_starting_tree,
         a_case_has_files_without_room_and_directories_mounted_on_others,
+        a_case_has_disks_that_are_full_and_ones_nobody_writes_to,
         a_program_hermes_would_work_with_is_in_no_world,
     ]);
 }
@@ -306,6 +307,62 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others(worker: &mut 
         Answer::Failed(error) => assert_eq!(error.stage, "mount `/home/u/proj/mnt`"),
         other => panic!("{other:?}"),
     }
+}
+
+fn a_case_has_disks_that_are_full_and_ones_nobody_writes_to(worker: &mut Worker) {
+    let file = |path: &str, kind| FileSpec {
+        path: path.to_owned(),
+        kind,
+        mode: None,
+    };
+    let text = |path: &str| file(path, FileKind::Text("given\n".to_owned()));
+    let mut job = headless(vec![terminal(
+        "head -c 9000 /dev/zero > big; stat -c %s big; rm -r sub; mv given moved; cd ro; echo x > new; rm old; cat old; touch /home/u/beside",
+    )]);
+    job.world = Some(WorldSpec {
+        cwd: "/home/u/proj".to_owned(),
+        files: vec![
+            text("/home/u/proj/given"),
+            text("/home/u/proj/sub/deep/file"),
+            text("/srv/data/ro/old"),
+            file(
+                "/home/u/proj/ro",
+                FileKind::Symlink("/srv/data/ro".to_owned()),
+            ),
+            file("/srv/data/ro", FileKind::ReadOnly(true)),
+            file("/home/u/proj", FileKind::Room(4096)),
+        ],
+        flip: None,
+        serves: None,
+        conversations: Vec::new(),
+    });
+    let trace = run(worker, job);
+    let shown = output(&trace.steps[0]);
+    for line in [
+        "No space left on device",
+        "\n4096\n",
+        "Read-only file system",
+        "\ngiven",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert_eq!(
+        told(&trace.effects),
+        [
+            "Created /home/u/beside",
+            "Created /home/u/proj/big",
+            "Deleted /home/u/proj/given",
+            "Created /home/u/proj/moved",
+            "Deleted /home/u/proj/sub",
+        ]
+    );
+    // Nothing of it is left for the next one.
+    let next = run(
+        worker,
+        headless(vec![terminal("head -c 9000 /dev/zero > big")]),
+    );
+    assert_eq!(output(&next.steps[0]), "");
+    assert_eq!(told(&next.effects), ["Created /home/u/proj/big"]);
 }
 
 fn a_program_hermes_would_work_with_is_in_no_world(worker: &mut Worker) {

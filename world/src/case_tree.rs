@@ -77,7 +77,7 @@ fn add(root: &OwnedFd, file: &FileSpec, order: &mut Order) -> Result<(), String>
     }
     let parent = directory(root, parent)?;
     match &file.kind {
-        FileKind::Dir(_) | FileKind::Mount(_) => {
+        FileKind::Dir(_) | FileKind::Mount(_) | FileKind::Room(_) | FileKind::ReadOnly(_) => {
             match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE)) {
                 Ok(()) => {}
                 Err(rustix::io::Errno::EXIST) if is_directory(&parent, name) => {}

@@ -82,9 +82,19 @@ enum Below {
     Covered,
 }
 
+/// Where what a world writes is found.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    /// Named in here as in the world.
+    pub(crate) layer: PathBuf,
+    /// The one directory, by its path in the world, that is here as a whole; without it here
+    /// is a layer over all that the world started from.
+    pub(crate) whole: Option<PathBuf>,
+}
+
 /// Lists the effects of one world, remembering digests between listings.
 pub(crate) struct Lister {
-    upper: PathBuf,
+    written: Vec<Written>,
     base: PathBuf,
     own_state: Vec<String>,
     digests: HashMap<(PathBuf, u64, i64, i64), String>,
@@ -93,9 +103,9 @@ pub(crate) struct Lister {
 impl Lister {
     /// `own_state` is what the subject keeps for itself in this job, beside
     /// what it keeps in every one.
-    pub(crate) fn new(upper: &Path, base: &Path, own_state: &[String]) -> Self {
+    pub(crate) fn new(written: &[Written], base: &Path, own_state: &[String]) -> Self {
         Self {
-            upper: upper.to_owned(),
+            written: written.to_vec(),
             base: base.to_owned(),
             own_state: own_state.to_vec(),
             digests: HashMap::new(),
@@ -111,8 +121,15 @@ impl Lister {
     /// The difference between the world and what it started from, sorted by path.
     pub(crate) fn list(&mut self) -> io::Result<Vec<FsEffect>> {
         let mut effects = Vec::new();
-        let upper = self.upper.clone();
-        self.directory(&upper, Path::new("/"), Below::Merged, &mut effects)?;
+        for Written { layer, whole } in self.written.clone() {
+            match whole {
+                None => self.directory(&layer, Path::new("/"), Below::Merged, &mut effects)?,
+                Some(place) => {
+                    let path = Path::new("/").join(&place);
+                    self.directory(&layer.join(place), &path, Below::Covered, &mut effects)?;
+                }
+            }
+        }
         effects.sort();
         Ok(effects)
     }
@@ -319,6 +336,14 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
+pub(crate) fn over(layer: &Path) -> Written {
+    Written {
+        layer: layer.to_owned(),
+        whole: None,
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -332,7 +357,9 @@ mod tests {
             fs::write(place, "old").unwrap();
         }
         change(above.path());
-        let effects = Lister::new(above.path(), below.path(), &[]).list().unwrap();
+        let effects = Lister::new(&[over(above.path())], below.path(), &[])
+            .list()
+            .unwrap();
         let told: Vec<_> = effects
             .iter()
             .map(|effect| format!("{:?} {}", effect.kind, effect.path))
@@ -439,7 +466,9 @@ mod tests {
             mkdirat(&inside, &name, Mode::RWXU).unwrap();
             inside = openat(&inside, &name, flags, Mode::empty()).unwrap();
         }
-        let effects = Lister::new(above.path(), below.path(), &[]).list().unwrap();
+        let effects = Lister::new(&[over(above.path())], below.path(), &[])
+            .list()
+            .unwrap();
         assert!((15..DEPTH).contains(&effects.len()), "{}", effects.len());
         assert!(effects.iter().all(|one| one.kind == EffectKind::Created));
     }

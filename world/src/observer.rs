@@ -31,10 +31,12 @@ mod course;
 mod layers;
 mod network;
 mod own;
+mod volumes;
+
 mod watch;
 
 use course::Course;
-use layers::{Layers, tripwires};
+use layers::Layers;
 use network::{Network, own_namespace};
 use watch::Watch;
 
@@ -190,7 +192,7 @@ fn watch_within(
     (reports, answers): (File, File),
     forker: &dyn Forker,
 ) -> Result<RawTrace, WorldError> {
-    let mut lister = Lister::new(&layers.upper, &layers.base, &brief.own_state);
+    let mut lister = Lister::new(&layers.written, &layers.base, &brief.own_state);
     let flipper = match &brief.flip {
         None => None,
         Some((flip, _)) => Some(Flipper::prepare(Path::new(MERGED), flip)?),
@@ -238,7 +240,7 @@ fn watch_within(
         steps,
         effects,
         network: Vec::new(),
-        tripwires: tripwires(&layers.upper),
+        tripwires: layers.tripwires(),
         end,
         cpu_us: 0,
         wall_us: 0,

@@ -162,6 +162,10 @@ pub enum FileKind {
     Sparse(u64),
     /// A directory that another (absolute, already existing) one is mounted on.
     Mount(String),
+    /// A directory on a disk of its own, with room for so many bytes more (whole pages).
+    Room(u64),
+    /// A directory that is mounted read-only, with all that is in it (write `true`).
+    ReadOnly(bool),
 }
 
 /// Which of Hermes' approval surroundings a case runs in.

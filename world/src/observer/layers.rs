@@ -2,7 +2,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::own;
+use super::{own, volumes};
+use crate::effects::Written;
 use crate::error::{AtStage, WorldError};
 use crate::protocol::FileSpec;
 use crate::{case_tree, mounts};
@@ -18,8 +19,8 @@ const TRIPWIRES_MAX: usize = 200;
 
 /// The directories of one world.
 pub(super) struct Layers {
-    /// What the world writes.
-    pub(super) upper: PathBuf,
+    /// What the world writes: first to itself, then to each small disk of the case's.
+    pub(super) written: Vec<Written>,
     /// What it started from.
     pub(super) base: PathBuf,
 }
@@ -63,7 +64,21 @@ impl Layers {
             mounts::overlay(&merged, &[&case, template], Some((&upper, &work)))?;
             base
         };
-        Ok(Self { upper, base })
+        let volumes = volumes::mount_all(files, scratch, &merged, &base)?;
+        let upper = Written {
+            layer: upper,
+            whole: None,
+        };
+        Ok(Self {
+            written: std::iter::once(upper).chain(volumes).collect(),
+            base,
+        })
+    }
+
+    /// The command lines the stand-ins noted.
+    pub(super) fn tripwires(&self) -> Vec<String> {
+        let own = self.written.first();
+        own.map_or_else(Vec::new, |own| tripwires(&own.layer))
     }
 
     /// Unmounts them with all that is mounted below, when nobody is left in the world.
@@ -72,8 +87,7 @@ impl Layers {
     }
 }
 
-/// The command lines the stand-ins noted.
-pub(super) fn tripwires(upper: &Path) -> Vec<String> {
+fn tripwires(upper: &Path) -> Vec<String> {
     let Ok(bytes) = fs::read(upper.join(".trip/log")) else {
         // Not written to, or removed together with its directory.
         return Vec::new();

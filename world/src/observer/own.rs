@@ -68,6 +68,35 @@ pub(super) fn take(base: &Path, upper: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Copies all that is in a directory to another one, which is made like it.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        let (from, to) = (from.join(&name), to.join(&name));
+        let found = fs::symlink_metadata(&from)?;
+        if found.is_dir() {
+            fs::create_dir(&to)?;
+            copy(&from, &to)?;
+        } else {
+            leaf(&from, &to, &found)?;
+        }
+    }
+    alike(to, &fs::symlink_metadata(from)?)
+}
+
+/// Copies what is no directory.
+fn leaf(from: &Path, to: &Path, found: &Metadata) -> io::Result<()> {
+    if found.is_symlink() {
+        symlink(fs::read_link(from)?, to)?;
+    } else if found.is_file() {
+        fs::write(to, fs::read(from)?)?;
+    } else {
+        let what = format!("`{}` is no file, link or directory", from.display());
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+    }
+    alike(to, found)
+}
+
 /// Something below a project, by its path in the world.
 struct Entry {
     path: PathBuf,
@@ -158,12 +187,7 @@ impl Entry {
             fs::create_dir(&to)?;
             return Ok(setxattr(&to, OPAQUE, b"y", XattrFlags::empty())?);
         }
-        if self.found.is_symlink() {
-            symlink(fs::read_link(from)?, &to)?;
-        } else {
-            fs::write(&to, fs::read(from)?)?;
-        }
-        alike(&to, &self.found)
+        leaf(&from, &to, &self.found)
     }
 }
 
@@ -245,7 +269,7 @@ mod tests {
             fs::read_link(project.join("src/link")).unwrap(),
             Path::new("b")
         );
-        let mut lister = Lister::new(upper.path(), base.path(), &[]);
+        let mut lister = Lister::new(&[crate::effects::over(upper.path())], base.path(), &[]);
         assert_eq!(lister.list().unwrap(), []);
         fs::rename(project.join("src"), project.join("lib")).unwrap();
         fs::remove_file(project.join("lib/b")).unwrap();

@@ -220,7 +220,9 @@ fn lists_below_a_link(case: &Case, at: usize) -> bool {
             | FileKind::Hardlink(_)
             | FileKind::Fifo(_)
             | FileKind::Sparse(_)
-            | FileKind::Mount(_) => false,
+            | FileKind::Mount(_)
+            | FileKind::Room(_)
+            | FileKind::ReadOnly(_) => false,
         };
         leads_in && file.path.ends_with(&format!("/{path}"))
     })
