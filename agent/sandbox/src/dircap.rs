@@ -39,6 +39,7 @@ use hermitcrab_core::authority::{DirId, Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 pub use self::change::moved_digest;
 pub use self::error::FsError;
@@ -50,7 +51,7 @@ pub use self::long::{Content, LongFile, PIECE_BYTES};
 pub(crate) use self::make::as_inherited;
 pub use self::make::{dir_digest, mode_digest, symlink_digest, time_digest};
 pub(crate) use self::open::kernel_contains_paths;
-use self::open::{Links, open_beneath, open_file, read_all};
+use self::open::{Links, is_mounted, open_beneath, open_file, open_mounted, read_all};
 pub(crate) use self::thing::Thing;
 pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
@@ -77,6 +78,35 @@ impl DirCap {
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
+        Ok(Self {
+            patience: Patience::with(&fd)?,
+            fd,
+            id,
+            prefix: RelPath::root(),
+        })
+    }
+
+    /// The first directory on the way from this one to a place that is on another mount, where
+    /// this capability ends. In doubt there is none.
+    #[must_use]
+    pub fn mounted_towards(&self, place: &RelPath) -> Option<RelPath> {
+        let mut way = vec![place.clone()];
+        while let Some(above) = way.last().and_then(RelPath::parent) {
+            way.push(above);
+        }
+        let mut mounted = way.into_iter().rev().map_while(|path| {
+            let is_mounted = is_mounted(self.fd.as_fd(), &path).ok()?;
+            Some((path, is_mounted))
+        });
+        mounted.find_map(|(path, is_mounted)| is_mounted.then_some(path))
+    }
+
+    /// Opens a directory below this one although it is on another mount.
+    ///
+    /// # Errors
+    /// A link is on the way, or it cannot be opened.
+    pub fn open_mounted(&self, place: &RelPath, id: DirId) -> io::Result<Self> {
+        let fd = open_mounted(self.fd.as_fd(), place)?;
         Ok(Self {
             patience: Patience::with(&fd)?,
             fd,

@@ -22,6 +22,8 @@ pub struct Mount {
     lies: PathBuf,
     /// The capability.
     pub cap: DirCap,
+    /// Whether it is another file system than the directory above it that was open before.
+    pub is_mounted: bool,
 }
 
 /// All open directories. A place belongs to the deepest one above it, so every
@@ -43,20 +45,61 @@ impl Mounts {
         }
         // The rules hold for places, so they are told where a link leads.
         let lies = real(&path);
-        let place = from_root(&lies)?;
-        let id = machine
-            .arrange(|session| session.add_dir(place))
-            .map_err(RuntimeError::Limit)?;
+        let id = known_as(machine, &lies)?;
         let cap = DirCap::open_ambient_dir(&path, id)
             .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
+        let is_mounted = false;
+        self.add(
+            machine,
+            Mount {
+                path,
+                lies,
+                cap,
+                is_mounted,
+            },
+        )?;
+        Ok(id)
+    }
+
+    /// Opens every directory on the way to a place on which another file system is mounted:
+    /// what is held of the one above ends there.
+    pub fn open_mounted(&mut self, machine: &Machine, place: &Path) -> Result<(), RuntimeError> {
+        // Each one opened is nearer to the place than the one before.
+        while let Some((dir, below)) = self.locate(place)
+            && let Some(mount) = self.get(dir)
+            && let Some(at) = mount.cap.mounted_towards(&below)
+        {
+            let from = |base: &Path| base.join(OsStr::from_bytes(at.as_bytes()));
+            let (path, lies) = (from(&mount.path), from(&mount.lies));
+            let id = known_as(machine, &lies)?;
+            let cap = mount
+                .cap
+                .open_mounted(&at, id)
+                .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
+            let is_mounted = true;
+            self.add(
+                machine,
+                Mount {
+                    path,
+                    lies,
+                    cap,
+                    is_mounted,
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, machine: &Machine, mount: Mount) -> Result<(), RuntimeError> {
+        let Mount { path, cap, .. } = &mount;
         // Records name it by its number; whoever reads them finds its path here.
-        let spelled = match from_root(&path)? {
+        let spelled = match from_root(path)? {
             below if below.is_root() => "/".to_owned(),
             below => format!("/{below}"),
         };
-        machine.step(Event::Note(note_of_dir(&id.to_string(), &spelled)))?;
-        self.list.push(Arc::new(Mount { path, lies, cap }));
-        Ok(id)
+        machine.step(Event::Note(note_of_dir(&cap.id().to_string(), &spelled)))?;
+        self.list.push(Arc::new(mount));
+        Ok(())
     }
 
     /// The directory with this handle.
@@ -105,6 +148,14 @@ impl Mounts {
         }
         Some(mount.path.join(OsStr::from_bytes(below.as_bytes())))
     }
+}
+
+/// The number of a directory, under which the rules hold for it.
+fn known_as(machine: &Machine, lies: &Path) -> Result<DirId, RuntimeError> {
+    let place = from_root(lies)?;
+    machine
+        .arrange(|session| session.add_dir(place))
+        .map_err(RuntimeError::Limit)
 }
 
 fn relative(path: &Path, base: &Path) -> Option<RelPath> {

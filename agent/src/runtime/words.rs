@@ -203,8 +203,9 @@ impl GrantWords {
             on => in_the_workspace(tilde_expanded(on, &config.home), &config.workspace),
         };
         let path = lexical(&path).ok_or_else(wrong)?;
-        if mounts.locate(&path).is_none() {
-            mounts.open(machine, nearest_directory(&path))?;
+        match mounts.locate(&path) {
+            None => drop(mounts.open(machine, nearest_directory(&path))?),
+            Some(_) => mounts.open_mounted(machine, &path)?,
         }
         let (dir, below) = mounts.locate(&path).ok_or_else(wrong)?;
         let mut objects = vec![Object::tree(dir, below)];

@@ -84,3 +84,50 @@ fn many_directories_are_shown_and_too_many_are_said_to_be() {
     let ran = home.run(&["exec", "--", &count]);
     assert!(ran.err.contains("can be shown 100 directories"), "{ran:?}");
 }
+
+#[test]
+fn a_file_system_mounted_in_the_workspace_is_held_once_it_is_granted_itself() {
+    let home = Home::new();
+    let script = r#"
+        mount -t tmpfs disk vol && mkdir -p vol/d && echo seen > vol/a.txt || exit 96
+        cd "$HOME/proj"
+        "$0" exec --grant 'fs.*=.' -- 'echo x > b; echo y > vol/b'
+        echo "workspace alone: $?"
+        "$0" exec --grant 'fs.*=.' --grant "fs.*=$PWD/vol" -- 'cat vol/a.txt; mv vol/a.txt vol/d/c.txt; echo y > vol/new; echo x > own'
+        echo "and itself: $?"
+        "$0" exec --grant "fs.*=$PWD/vol/d" -- 'ls vol; cat vol/d/c.txt a.txt 2>/dev/null'
+        "$0" call --grant "fs.*=$PWD/vol/d" write_file '{"path":"vol/d/made.txt","content":"z\n"}' >/dev/null
+        echo "a directory there: $?"
+        mkdir vol/far && mount -t tmpfs other vol/far && ln -s far vol/link
+        "$0" exec --grant "fs.*=$PWD/vol/link" -- 'echo x > vol/link/x'
+        echo "through a link: $?"
+        cat vol/d/c.txt vol/new vol/d/made.txt own
+        ls . vol/far
+    "#;
+    std::fs::create_dir_all(home.project().join("vol")).unwrap();
+    let ran = std::process::Command::new("unshare")
+        .args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_hermitcrab")])
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(ran.stdout).unwrap();
+    if ran.status.code() == Some(96) || told.is_empty() {
+        println!(
+            "SKIPPED: nothing can be mounted here: {}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+        return;
+    }
+    assert_eq!(
+        told,
+        "workspace alone: 77\nseen\nand itself: 0\na\na directory there: 0\nthrough a link: 1\n\
+         seen\ny\nz\nx\n.:\na.txt\nown\nvol\n\nvol/far:\n",
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    // What was held of the workspace alone did nothing by halves.
+    assert!(!home.project().join("b").exists());
+}

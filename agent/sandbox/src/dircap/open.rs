@@ -70,6 +70,28 @@ pub(crate) fn open_beneath(
     }
 }
 
+/// No link on the way is followed: somebody else may have put it there.
+const WITHOUT_LINKS: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_SYMLINKS);
+
+/// Whether a directory below `dir` is on another mount.
+pub(crate) fn is_mounted(dir: BorrowedFd<'_>, path: &RelPath) -> Result<bool, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match try_open(dir, path, flags, WITHOUT_LINKS | ResolveFlags::NO_XDEV) {
+        Ok(_) => Ok(false),
+        // Whether it is there, and one, is asked of that mount.
+        Err(Errno::XDEV) => try_open(dir, path, flags, WITHOUT_LINKS).map(|_| true),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Opens a directory below `dir`, on whichever mount it is.
+pub(crate) fn open_mounted(dir: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    try_open(dir, path, flags, WITHOUT_LINKS)
+}
+
 fn try_open(
     dir: BorrowedFd<'_>,
     path: &RelPath,

@@ -1,6 +1,6 @@
 //! What a command sees: the directories its agent may read, without what rules withhold.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hermitcrab_core::{
     action::Action,
@@ -18,7 +18,7 @@ use hermitcrab_sandbox::{
     spawn::{Ending, Finished, never_shown},
 };
 
-use super::super::{hands::Hands, seen::Seen, turn::Stop, visible::named};
+use super::super::{hands::Hands, mounts::Mount, seen::Seen, turn::Stop, visible::named};
 
 /// What is said where a command, or a part of it, needed more memory than it may have, or
 /// what it changed more room there than there is, if that may be why it failed.
@@ -157,6 +157,7 @@ impl Hands<'_> {
                 });
             }
         }
+        self.keep_with_a_place(&mut seen);
         // A copy would show the agent's own files, which no grant reaches, and what
         // people's rules refuse or want a question about.
         self.runtime.machine.look(|session| {
@@ -174,6 +175,20 @@ impl Hands<'_> {
         });
         seen.sort_by_key(|seen| seen.at.as_os_str().len());
         Ok(seen)
+    }
+
+    /// Where another file system is mounted a view of what is around it has an empty
+    /// directory. A part of that one has no place there; file tools reach it all the same.
+    fn keep_with_a_place(&self, seen: &mut Vec<Seen>) {
+        let shown: Vec<PathBuf> = seen.iter().map(|seen| seen.at.clone()).collect();
+        seen.retain(|seen| {
+            let mount = self.runtime.mounts.get(seen.dir);
+            let is_lost = |mount: &Mount| {
+                let is_around = |at: &PathBuf| *at != mount.path && mount.path.starts_with(at);
+                mount.is_mounted && seen.part.is_some() && shown.iter().any(is_around)
+            };
+            !mount.is_some_and(is_lost)
+        });
     }
 
     /// What kept something from a command that saw this, if that may be why it failed.
