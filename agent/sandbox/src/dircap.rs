@@ -38,7 +38,7 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{DirId, Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::{PathError, RelPath};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
 pub use self::change::moved_digest;
@@ -113,6 +113,15 @@ impl DirCap {
             id,
             prefix: RelPath::root(),
         })
+    }
+
+    /// Whether it is mounted read-only. In doubt it is not, and whoever serves a file system
+    /// that may never answer is not asked.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        let flags = || rustix::fs::fstatvfs(&self.fd).map(|held| held.f_flag);
+        self.patience.is_none()
+            && flags().is_ok_and(|flags| flags.contains(StatVfsMountFlags::RDONLY))
     }
 
     /// Whether it is the very directory that is open as `other`, whatever has its name.

@@ -263,10 +263,12 @@ fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Sto
                 format!("Failed to add {path}: Failed to write file: {why}\n")
             }
             [Operation::Delete { path, .. }] => {
-                let number = if why == "Permission denied" {
-                    "[Errno 13] "
-                } else {
-                    ""
+                // As Python tells what the system said.
+                let number = match why {
+                    "Permission denied" => "[Errno 13] ",
+                    "No space left on device" => "[Errno 28] ",
+                    "Read-only file system" => "[Errno 30] ",
+                    _ => "",
                 };
                 format!("Failed to delete {path}: Failed to delete {path}: {number}{why}: '{path}'")
             }

@@ -167,33 +167,55 @@ fn of_a_patch_of_several_files_nothing_stays_where_there_is_no_room_for_all() {
 #[test]
 fn what_a_command_did_is_not_half_kept_where_there_is_no_room_for_it() {
     let command = "printf 'changed\n' > a.txt; head -c 200000 /dev/zero > big; echo printed";
-    for (disk, code, place) in [
-        (Disk::Full, "no-room", "disk/proj/"),
-        (Disk::ReadOnly, "read-only", "disk/proj`"),
-    ] {
-        let Some(said) = said(disk, "terminal", &json!({ "command": command })) else {
-            return;
-        };
-        let error = said["error"].as_str().unwrap();
-        let begins =
-            format!("The command ran on a copy and its changes were discarded ({code}): the ");
-        assert!(error.starts_with(&begins), "{said}");
-        assert!(error.contains(place), "{said}");
-        let is_told = error.contains("/disk has 0 bytes free)");
-        assert_eq!(is_told, matches!(disk, Disk::Full), "{said}");
-        assert!(error.ends_with(", then run it again."), "{said}");
-        // Its changes are gone, not its words.
-        assert!(
-            said["output"].as_str().unwrap().contains("printed"),
-            "{said}"
-        );
+    let Some(said) = said(Disk::Full, "terminal", &json!({ "command": command })) else {
+        return;
+    };
+    let error = said["error"].as_str().unwrap();
+    let begins = "The command ran on a copy and its changes were discarded (no-room): the ";
+    assert!(error.starts_with(begins), "{said}");
+    assert!(error.contains("disk/proj/"), "{said}");
+    assert!(error.contains("/disk has 0 bytes free)"), "{said}");
+    assert!(error.ends_with(", then run it again."), "{said}");
+    // Its changes are gone, not its words.
+    assert!(
+        said["output"].as_str().unwrap().contains("printed"),
+        "{said}"
+    );
 
-        let told = told(disk, "exec", command).unwrap();
-        assert_eq!(told.status, "77", "{}", told.stderr);
-        assert_eq!(told.stdout, "printed\n");
-        let begins = format!("hermitcrab: what it changed is discarded ({code}): the ");
-        assert!(told.stderr.starts_with(&begins), "{}", told.stderr);
-        assert!(told.stderr.contains(place), "{}", told.stderr);
+    let told = told(Disk::Full, "exec", command).unwrap();
+    assert_eq!(told.status, "77", "{}", told.stderr);
+    assert_eq!(told.stdout, "printed\n");
+    let begins = "hermitcrab: what it changed is discarded (no-room): the ";
+    assert!(told.stderr.starts_with(begins), "{}", told.stderr);
+    assert!(told.stderr.contains("disk/proj/"), "{}", told.stderr);
+}
+
+#[test]
+fn a_command_learns_itself_that_its_directory_is_mounted_read_only() {
+    let command =
+        "echo b > a.txt; mkdir d; rm -f a.txt; cat a.txt; echo x > /tmp/own && echo printed";
+    let refusals = [
+        "a.txt: Read-only file system",
+        "mkdir: cannot create directory",
+        "rm: cannot remove 'a.txt': Read-only file system",
+    ];
+    let Some(said) = said(Disk::ReadOnly, "terminal", &json!({ "command": command })) else {
+        return;
+    };
+    let output = said["output"].as_str().unwrap();
+    for refusal in refusals {
+        assert!(output.contains(refusal), "{refusal}: {said}");
+    }
+    assert!(output.ends_with("one\ntwo\nprinted"), "{said}");
+    assert_eq!(
+        (&said["exit_code"], &said["error"]),
+        (&json!(0), &json!(null))
+    );
+
+    let told = told(Disk::ReadOnly, "exec", command).unwrap();
+    assert_eq!((&*told.status, &*told.stdout), ("0", "one\ntwo\nprinted\n"));
+    for refusal in refusals {
+        assert!(told.stderr.contains(refusal), "{refusal}: {}", told.stderr);
     }
 }
 
@@ -310,7 +332,7 @@ fn the_doctor_tries_the_workspace_itself_and_says_what_cannot_be_kept() {
     let told = String::from_utf8_lossy(&ran.stdout);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert!(
-        told.contains("disk/proj`; its file system is read-only, so what they write"),
+        told.contains("disk/proj` and change nothing in it: its file system is read-only"),
         "{told}"
     );
     // Where nothing can be recorded, nothing runs, whatever the sandbox can do.

@@ -28,6 +28,8 @@ pub(crate) struct ViewSpec {
     pub at: Vec<u8>,
     /// Whether writes are kept in an upper layer (else they are refused).
     pub copy_on_write: bool,
+    /// Whether nothing can be written where it lies, so that keeping it is of no use.
+    pub read_only: bool,
     /// What of it is not shown.
     pub withheld: Withheld,
 }
@@ -194,6 +196,7 @@ impl Surroundings {
             write_whose(w, &view.whose);
             w.bytes(&view.at);
             w.u8(u8::from(view.copy_on_write));
+            w.u8(u8::from(view.read_only));
             w.list(&view.withheld.places, |w, place| w.bytes(place.as_bytes()));
             w.list(&view.withheld.names, |w, name| w.bytes(name.as_bytes()));
         });
@@ -259,6 +262,7 @@ impl Surroundings {
                         whose: read_whose(r)?,
                         at: r.bytes()?,
                         copy_on_write: flag(r)?,
+                        read_only: flag(r)?,
                         withheld: Withheld {
                             places: r
                                 .list(|r| RelPath::parse_dir(&r.bytes()?).map_err(|_| WireError))?,

@@ -165,6 +165,7 @@ mod tests {
             whose: Whose::of(tree.as_fd()).unwrap(),
             at: b"/work".to_vec(),
             copy_on_write: true,
+            read_only: false,
             withheld: Withheld::default(),
         };
         assert!(if_removed(&tree, &view).is_none());

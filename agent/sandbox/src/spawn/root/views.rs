@@ -15,7 +15,7 @@ use super::places::{NESTED, place_for};
 use super::sources::{self, same_directory, source};
 use super::store::OnDisk;
 use super::template::Template;
-use super::tools::{bind_read_only, open_dir};
+use super::tools::{bind_read_only, open_dir, seal};
 use crate::spawn::channel::Channel;
 use crate::spawn::spec::{Surroundings, ViewSpec};
 use crate::step::{AtStep, Step, StepError};
@@ -87,6 +87,9 @@ pub(super) fn place_all(
                 same_directory(open_dir(&target, Step::BindReadOnly)?.as_fd(), view)?;
             }
             grounds.owners.of_what_is_read(number);
+        }
+        if view.read_only {
+            seal(&target, Step::BindReadOnly)?;
         }
         withheld::cover(view, &target, is_copy)?;
         if template.views.len() > 1 {

@@ -34,6 +34,7 @@ pub(super) fn surroundings(
             whose,
             at: view.at.as_os_str().as_bytes().to_vec(),
             copy_on_write: view.mode == ViewMode::CopyOnWrite,
+            read_only: view.dir.is_read_only(),
             withheld: view.withheld.clone(),
         });
     }
