@@ -86,13 +86,15 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let mut keep = vec![start.reply, reply.as_fd(), start.mapped.as_fd()];
     keep.extend(copier.iter().map(AsFd::as_fd));
     keep.extend(start.entrances.descriptors());
-    sys::close_all_but(&keep).at(Step::Fork, "close_range")?;
+    let without = start.spec.without;
+    if !without.contains(Mechanism::ClosedDescriptors) {
+        sys::close_all_but(&keep).at(Step::Fork, "close_range")?;
+    }
     let mut byte = [0_u8; 1];
     if rustix::io::read(&start.mapped, &mut byte).at(Step::MapIds, "")? == 0 {
         sys::exit_immediately(EXIT);
     }
     let built = root::build(start.template, copier.map(Channel::new), &start.spec)?;
-    let without = start.spec.without;
     let mut confined = start.confined;
     confined.copied = built.views.copied.clone();
     confined.strange = built.views.strange.clone();
@@ -205,7 +207,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let mut fence = fence;
     // It comes back when the command runs.
     let command = sys::fork_sharing_memory(start.stack, &mut || {
-        ready::run(reply, fence.take(), proxy, &ready, &descriptors)
+        ready::run(reply, fence.take(), proxy, &ready, &descriptors, without)
     })
     .at(Step::Fork, "")?;
     drop((built, listener));

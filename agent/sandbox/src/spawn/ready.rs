@@ -23,6 +23,7 @@ use super::interpreter::{SCRIPT_NUMBER, SIGNAL_NUMBER};
 use super::root;
 use super::spec::{Program, Report};
 use crate::landlock::Fence;
+use crate::mechanism::{Mechanism, MechanismSet};
 use crate::net::is_of_options;
 use crate::step::{AtStep, Step, StepError};
 use crate::sys;
@@ -39,13 +40,14 @@ const PATIENCE: Timespec = Timespec {
 /// The fence is closed first: from then on not even this program's own code
 /// can do more than the command. `ready` is said before, with a descriptor of
 /// this process and the others: there it can still be made. `proxy` is where that
-/// listens, if there is one.
+/// listens, if there is one. `without` is what is left out, in tests.
 pub(crate) fn run(
     reply: &Channel,
     fence: Option<Fence>,
     proxy: Option<Ipv4Addr>,
     ready: &[u8],
     others: &[BorrowedFd<'_>],
+    without: MechanismSet,
 ) -> Infallible {
     let told = pidfd_open(getpid(), PidfdFlags::empty())
         .at(Step::Wait, "pidfd")
@@ -56,8 +58,11 @@ pub(crate) fn run(
     let moved = out_of_the_way(reply).map(Channel::new);
     let reply = moved.as_ref().unwrap_or(reply);
     let result = told
-        .and_then(|()| rustix::process::setsid().at(Step::Exec, "setsid"))
-        .and_then(|_| match fence {
+        .and_then(|()| match without.contains(Mechanism::OwnSession) {
+            true => Ok(()),
+            false => rustix::process::setsid().map(drop).at(Step::Exec, "setsid"),
+        })
+        .and_then(|()| match fence {
             Some(fence) => fence.close().map(drop).at(Step::Landlock, "close"),
             None => Ok(()),
         })
@@ -75,7 +80,7 @@ pub(crate) fn run(
                     None => program.env.push((name, value)),
                 }
             }
-            become_command(program, streams)
+            become_command(program, streams, without)
         });
     let error = match result {
         Err(error) => error,
@@ -115,7 +120,11 @@ fn retire(reply: &Channel) -> ! {
     sys::exit_immediately(0)
 }
 
-fn become_command(program: Program, streams: Vec<OwnedFd>) -> Result<Infallible, StepError> {
+fn become_command(
+    program: Program,
+    streams: Vec<OwnedFd>,
+    without: MechanismSet,
+) -> Result<Infallible, StepError> {
     let mut streams = streams.into_iter();
     let mut next = || {
         streams
@@ -140,7 +149,8 @@ fn become_command(program: Program, streams: Vec<OwnedFd>) -> Result<Infallible,
             numbered.push((out_of_the_way(&next()?)?, number));
         }
     }
-    Prepared::new(program)?.exec(numbered)
+    let closed = !without.contains(Mechanism::ClosedDescriptors);
+    Prepared::new(program)?.exec(numbered, closed)
 }
 
 /// A descriptor whose number no interpreter looks at.
@@ -191,11 +201,13 @@ impl Prepared {
     }
 
     /// Turns the calling process into the command, which finds these
-    /// descriptors under their numbers and no others.
-    fn exec(&self, numbered: Vec<(OwnedFd, i32)>) -> Result<Infallible, StepError> {
+    /// descriptors under their numbers and, if the rest is `closed`, no others.
+    fn exec(&self, numbered: Vec<(OwnedFd, i32)>, closed: bool) -> Result<Infallible, StepError> {
         rustix::process::chdir(&*self.cwd)
             .at(Step::WorkingDir, self.cwd.to_string_lossy().into_owned())?;
-        sys::close_on_exec_from(3).at(Step::Exec, "close_range")?;
+        if closed {
+            sys::close_on_exec_from(3).at(Step::Exec, "close_range")?;
+        }
         for (fd, number) in numbered {
             sys::give_number(fd, number).at(Step::Exec, "dup")?;
         }

@@ -147,15 +147,22 @@ impl Watch<'_> {
         };
         match wish {
             // Everything this process may signal: the whole namespace, but not itself.
-            Wish::Terminate => {
+            Wish::Terminate if is_first() => {
                 let _sent = rustix::process::kill_process_group(Pid::INIT, Signal::TERM);
             }
+            Wish::Terminate => to_the_command(Signal::TERM),
             Wish::HangUp => to_the_command(Signal::HUP),
             Wish::GoOn => to_the_command(Signal::CONT),
             Wish::Interrupt => to_the_command(Signal::INT),
             Wish::Clear => {}
         }
     }
+}
+
+/// Whether everything this process may signal is in a namespace that begins with it.
+/// Elsewhere, which is in tests alone, that would be processes of the machine.
+fn is_first() -> bool {
+    rustix::process::getpid() == Pid::INIT
 }
 
 fn ending(status: WaitStatus) -> Option<Ending> {
@@ -169,6 +176,9 @@ fn ending(status: WaitStatus) -> Option<Ending> {
 /// Only where something is left: it is looked for among the processes of the whole
 /// machine, which is what kill(-1) does.
 fn clear(agent: &Channel) {
+    if !is_first() {
+        return;
+    }
     // Before, because what is left may keep this process from running. If it is
     // not heard the rest ends all the same.
     let _told = agent.send(&Report::Clearing.encode(), &[]);

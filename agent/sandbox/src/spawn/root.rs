@@ -8,6 +8,7 @@
 //! is still visible, or the kernel refuses it.
 
 mod etc;
+mod machine;
 mod places;
 mod sources;
 mod store;
@@ -123,13 +124,14 @@ fn terminals() -> rustix::io::Result<()> {
 /// whatever the filter says; or tells why that is not so.
 fn proc(without: MechanismSet) -> Result<Result<(), String>, StepError> {
     let proc = Path::new(NEW).join("proc");
-    mount(
-        "proc",
-        &proc,
-        "proc",
-        MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
-        c"",
-    )
+    if without.contains(Mechanism::PidNamespace) {
+        // The kernel shows nobody the processes of a namespace that is not theirs, but by
+        // the mount that is there.
+        mount_bind_recursive("/proc", &proc)
+    } else {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("proc", &proc, "proc", flags, c"")
+    }
     .at(Step::MountProc, "/proc")?;
     // Short names from here on: every step of a path counts thirty times.
     rustix::process::chdir(&proc).at(Step::MountProc, "/proc")?;

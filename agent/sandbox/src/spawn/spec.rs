@@ -103,6 +103,10 @@ pub(crate) struct PlaceFaults {
     pub shared_tmp: bool,
     /// They have all watches on files of their user.
     pub all_watches: bool,
+    /// The machine's root is shown in place of one of their own.
+    pub machine_root: bool,
+    /// What the spawner has open is not closed.
+    pub open_descriptors: bool,
 }
 
 /// What of the network a command has.
@@ -217,6 +221,8 @@ impl Surroundings {
             faults.open_root,
             faults.shared_tmp,
             faults.all_watches,
+            faults.machine_root,
+            faults.open_descriptors,
         ] {
             w.u8(u8::from(fault));
         }
@@ -245,6 +251,15 @@ impl Surroundings {
         w.u8(u8::from(self.copies.for_owners));
         w.u32(self.without.bits());
         w.finish()
+    }
+
+    /// Whether something is left out that only a spawner made for tests leaves out.
+    pub(crate) const fn leaves_out(&self) -> bool {
+        let places = self.places.faults;
+        !self.without.is_empty()
+            || places.all_watches
+            || places.machine_root
+            || places.open_descriptors
     }
 
     /// Whether it has no network of its own, in tests.
@@ -292,6 +307,8 @@ impl Surroundings {
                     open_root: flag(&mut r)?,
                     shared_tmp: flag(&mut r)?,
                     all_watches: flag(&mut r)?,
+                    machine_root: flag(&mut r)?,
+                    open_descriptors: flag(&mut r)?,
                 },
             },
             limits: LimitSpec {

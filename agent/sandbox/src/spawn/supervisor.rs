@@ -57,8 +57,18 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
     if sys::close_all_but(&[control.as_fd()]).is_err() {
         return 1;
     }
+    // Where something may be left out there is something to close: the machine's root, as
+    // a careless program would have it open.
+    let careless = match leaving {
+        Leaving::Nothing => None,
+        Leaving::WhatIsAsked => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            rustix::fs::open("/", flags, Mode::empty()).ok()
+        }
+    };
     let mut spawner = Spawner {
         leaving,
+        _careless: careless,
         control: Channel::new(control),
         ground: None,
         zygotes: Vec::new(),
@@ -79,6 +89,8 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
 
 struct Spawner {
     leaving: Leaving,
+    /// What survives exec, for tests.
+    _careless: Option<OwnedFd>,
     control: Channel,
     /// What the zygotes have in common, once there was one.
     ground: Option<Ground>,
@@ -199,7 +211,7 @@ impl Spawner {
         let spec = Surroundings::decode(frame).map_err(|_| {
             StepError::new(Step::ReadRequest, "", io::Error::other("garbled request"))
         })?;
-        if self.leaving == Leaving::Nothing && !spec.without.is_empty() {
+        if self.leaving == Leaving::Nothing && spec.leaves_out() {
             return Err(StepError::new(
                 Step::ReadRequest,
                 spec.without.to_string(),
@@ -403,8 +415,8 @@ mod tests {
     use crate::mechanism::MechanismSet;
     use crate::spawn::spec::LimitSpec;
 
-    fn request() -> Vec<u8> {
-        let spec = Surroundings {
+    fn request() -> Surroundings {
+        Surroundings {
             places: Places::default(),
             limits: LimitSpec {
                 processes: 1,
@@ -422,15 +434,16 @@ mod tests {
             recycled: true,
             copies: Default::default(),
             without: MechanismSet::NONE,
-        };
-        spec.encode()
+        }
     }
 
-    #[test]
-    fn a_spawner_that_cannot_tell_when_mounts_change_makes_no_sandbox_and_says_why() {
+    /// What an agent's own spawner that cannot tell when mounts change says to this, and
+    /// that it made nothing.
+    fn refusal(request: &Surroundings) -> StepError {
         let (control, _agent) = Channel::pair().unwrap();
         let mut spawner = Spawner {
             leaving: Leaving::Nothing,
+            _careless: None,
             control,
             ground: None,
             zygotes: Vec::new(),
@@ -442,16 +455,47 @@ mod tests {
             mounts: Err(rustix::io::Errno::ACCESS),
         };
         let (ours, theirs) = Channel::pair().unwrap();
-        spawner.answer(&request(), theirs);
+        spawner.answer(&request.encode(), theirs);
         let Ok(Received::Frame(frame, _)) = ours.receive() else {
             panic!("nothing was said");
         };
         let Ok(Report::Failed(error)) = Report::decode(&frame) else {
             panic!("it did not fail");
         };
+        assert!(spawner.zygotes.is_empty());
+        error
+    }
+
+    #[test]
+    fn a_spawner_that_cannot_tell_when_mounts_change_makes_no_sandbox_and_says_why() {
+        let error = refusal(&request());
         assert_eq!(error.step(), Step::PrivateRoot);
         assert_eq!(error.errno(), rustix::io::Errno::ACCESS.raw_os_error());
         assert!(error.to_string().contains(MOUNTS), "{error}");
-        assert!(spawner.zygotes.is_empty());
+    }
+
+    #[test]
+    fn an_agents_own_spawner_leaves_nothing_out_however_it_is_asked() {
+        let mut asked: Vec<_> = Mechanism::ALL
+            .map(|mechanism| Surroundings {
+                without: MechanismSet::of([mechanism]),
+                ..request()
+            })
+            .into();
+        let leave: [fn(&mut Places); 3] = [
+            |places| places.faults.all_watches = true,
+            |places| places.faults.machine_root = true,
+            |places| places.faults.open_descriptors = true,
+        ];
+        for leave in leave {
+            let mut one = request();
+            leave(&mut one.places);
+            asked.push(one);
+        }
+        for request in asked {
+            let error = refusal(&request);
+            assert_eq!(error.step(), Step::ReadRequest, "{request:?}");
+            assert!(error.to_string().contains("leaves nothing out"), "{error}");
+        }
     }
 }

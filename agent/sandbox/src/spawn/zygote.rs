@@ -75,7 +75,11 @@ pub(crate) fn run(start: Start) -> ! {
     } = start;
     let mut keep = vec![control.as_fd(), user.as_fd()];
     keep.extend(mounts.iter().map(AsFd::as_fd));
-    let alone = sys::close_all_but(&keep);
+    let alone = if places.faults.open_descriptors {
+        Ok(())
+    } else {
+        sys::close_all_but(&keep)
+    };
     let mut stock = match alone
         .at(Step::Fork, "close_range")
         .and_then(|()| prepare(identity, &places, mounts, &control, &user))
@@ -242,6 +246,7 @@ fn clone(
     } = asked;
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
     let (mut namespaces, mut confined) = namespaces(&spec);
+    let is_mapped = namespaces.contains(CloneFlags::CLONE_NEWUSER);
     let mut network = None;
     // A recycled one is the zygote's: a loopback cannot be raised in it.
     if spec.recycled
@@ -308,7 +313,9 @@ fn clone(
             Err(_) => networks.forget(place),
         }
     }
-    stock.identity.write_maps(&child)?;
+    if is_mapped {
+        stock.identity.write_maps(&child)?;
+    }
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
     // While it builds its root. It starts no command before it is told to.
     let attached = match admission {

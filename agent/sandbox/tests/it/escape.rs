@@ -3,7 +3,7 @@
 //!
 //! A table names the probes that have a single line of defence, which, and why there
 //! is no second. A probe that gets through anywhere else fails the test. The lines
-//! that start with MATRIX and WHY become docs/escape-matrix.md by
+//! that start with MATRIX, ORDINARY, WHY and STAYS become docs/escape-matrix.md by
 //! `cargo xtask escape-report`.
 //!
 //! Everything runs in sandboxes whose users are nobody on the machine. The
@@ -19,6 +19,7 @@ use crate::support;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
+use std::path::PathBuf;
 
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Port, Program, Verb};
@@ -30,14 +31,15 @@ use hermitcrab_sandbox::net::Network;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, PoolSize};
 use hermitcrab_sandbox::{Sandbox, SpawnError};
-use single_line::SINGLE_LINE;
+use single_line::{SINGLE_LINE, held_by_what_stays};
+use support::arranged::{ORDINARY, Run, twice};
 use support::numbers::numbered;
 use support::{Workspace, peer, spawner, text, with_permits};
 
 const PROBES: &str = include_str!("escape/probes.pl");
 
 /// What is left out, one at a time.
-const LEFT_OUT: [Mechanism; 8] = [
+const LEFT_OUT: [Mechanism; 18] = [
     Mechanism::SystemCallFilter,
     Mechanism::Landlock,
     Mechanism::NoCapabilities,
@@ -46,7 +48,29 @@ const LEFT_OUT: [Mechanism; 8] = [
     Mechanism::IpcNamespace,
     Mechanism::ResourceLimits,
     Mechanism::SharedWatches,
+    Mechanism::UserNamespace,
+    Mechanism::PidNamespace,
+    Mechanism::UtsNamespace,
+    Mechanism::CgroupNamespace,
+    Mechanism::PrivateRoot,
+    Mechanism::ClosedDescriptors,
+    Mechanism::OwnSession,
+    Mechanism::NoNesting,
+    Mechanism::FirstVictim,
+    Mechanism::ControlGroups,
 ];
+
+/// What is left out together, and what that is called. Whoever is not root in a namespace
+/// loses its capabilities when another program starts, so the namespace that makes root's
+/// command root is left out as well, and is not.
+const ALMOST_ALL: [(&str, Option<Mechanism>); 2] = [
+    ("all but the user namespace", Some(Mechanism::UserNamespace)),
+    ("all of these", None),
+];
+
+fn all_but(but: Option<Mechanism>) -> MechanismSet {
+    MechanismSet::of(LEFT_OUT.into_iter().filter(|left| Some(*left) != but))
+}
 
 /// Whether each probe got through, and whether its twin worked.
 type Results = BTreeMap<String, (bool, bool)>;
@@ -77,6 +101,8 @@ struct Outside {
     abstract_name: String,
     _abstract: std::os::unix::net::UnixListener,
     secret: tempfile::NamedTempFile,
+    /// What everybody may read, beside where tests are built.
+    readable: PathBuf,
 }
 
 impl Outside {
@@ -85,6 +111,8 @@ impl Outside {
         workspace.file("probes.pl", &numbered(PROBES));
         let secret = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(secret.path(), "secret").unwrap();
+        // One of the tests' own, which an ordinary user need not be able to make there.
+        let readable = PathBuf::from(env!("CARGO_BIN_EXE_hermitcrab-sandbox-child"));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // The port is this test's alone, also where two tests share a process.
         let port = listener.local_addr().unwrap().port();
@@ -96,6 +124,7 @@ impl Outside {
             _abstract: std::os::unix::net::UnixListener::bind_addr(&address).unwrap(),
             abstract_name,
             secret,
+            readable,
         }
     }
 
@@ -110,12 +139,13 @@ impl Outside {
         network: Network,
     ) -> Option<Results> {
         let script = format!(
-            "exec perl probes.pl {} {} {} {}",
+            "exec perl probes.pl {} {} {} {} {}",
             self.listener.local_addr().unwrap().port(),
             self.abstract_name,
             // A number that could also be one of the command's own proves nothing.
             std::process::id().max(5000),
             self.secret.path().display(),
+            self.readable.display(),
         );
         let mut command = self.workspace.command(&script);
         command.network = network;
@@ -138,7 +168,7 @@ impl Outside {
             "{:?}: {unclear:?}",
             without.iter().collect::<Vec<_>>()
         );
-        let results: Results = text(&finished)
+        let mut results: Results = text(&finished)
             .lines()
             .filter_map(|line| {
                 let mut parts = line.split('\t');
@@ -147,6 +177,10 @@ impl Outside {
             })
             .collect();
         assert!(results.len() > 85, "{}", text(&finished));
+        if finished.confined.landlock_version == 0 && !without.contains(Mechanism::Landlock) {
+            // A kernel without it lets every process have its preference.
+            results.remove("be no first victim of memory any more");
+        }
         Some(results)
     }
 }
@@ -199,8 +233,12 @@ fn nothing_gets_out_beside_a_peer_that_is_held_either() {
 fn a_second_mechanism_holds_when_one_is_left_out() {
     let outside = Outside::new();
     let mut matrix: BTreeMap<String, Vec<bool>> = BTreeMap::new();
-    for mechanism in LEFT_OUT {
-        let Some(results) = outside.probe(MechanismSet::of([mechanism])) else {
+    let alone = LEFT_OUT.map(|mechanism| MechanismSet::of([mechanism]));
+    for without in alone
+        .into_iter()
+        .chain(ALMOST_ALL.map(|(_, but)| all_but(but)))
+    {
+        let Some(results) = outside.probe(without) else {
             return;
         };
         for (name, (through, _)) in results {
@@ -208,14 +246,20 @@ fn a_second_mechanism_holds_when_one_is_left_out() {
         }
     }
     let names: Vec<_> = LEFT_OUT.map(Mechanism::as_str).into();
-    println!("MATRIX probe | {}", names.join(" | "));
+    let almost_all = ALMOST_ALL.map(|(name, _)| name).join(" | ");
+    // A table of its own.
+    let mark = match rustix::process::geteuid().is_root() {
+        true => "MATRIX",
+        false => "ORDINARY",
+    };
+    println!("{mark} probe | {} | {almost_all}", names.join(" | "));
     let mut found = Vec::new();
     for (probe, row) in &matrix {
         let cells: Vec<_> = row
             .iter()
             .map(|through| if *through { "**through**" } else { "held" })
             .collect();
-        println!("MATRIX {probe} | {}", cells.join(" | "));
+        println!("{mark} {probe} | {}", cells.join(" | "));
         for (mechanism, through) in LEFT_OUT.iter().zip(row) {
             if *through {
                 found.push((probe.as_str(), *mechanism));
@@ -226,6 +270,11 @@ fn a_second_mechanism_holds_when_one_is_left_out() {
         if found.iter().any(|(name, _)| name == probe) {
             println!("WHY {probe} | {why}");
         }
+    }
+    // What none of them holds is held by something that stays.
+    for (probe, _) in matrix.iter().filter(|(_, row)| !row.contains(&true)) {
+        let why = held_by_what_stays(probe).unwrap_or("unknown");
+        println!("STAYS {probe} | {why}");
     }
     found.retain(|(probe, mechanism)| {
         !SINGLE_LINE
@@ -259,11 +308,39 @@ fn over_layers_on_disk_the_same_mechanisms_hold_alone() {
     support::on_disk(a_second_mechanism_holds_when_one_is_left_out);
 }
 
+/// Root's commands have ids of their own outside; an ordinary user's have that user's.
+#[test]
+fn of_an_ordinary_user_nothing_gets_out_either() {
+    by_an_ordinary_user(
+        "escape::of_an_ordinary_user_nothing_gets_out_either",
+        nothing_gets_out_and_what_is_allowed_works,
+    );
+}
+
+#[test]
+fn of_an_ordinary_user_a_second_mechanism_holds_as_well() {
+    by_an_ordinary_user(
+        "escape::of_an_ordinary_user_a_second_mechanism_holds_as_well",
+        a_second_mechanism_holds_when_one_is_left_out,
+    );
+}
+
+fn by_an_ordinary_user(name: &str, test: fn()) {
+    if !rustix::process::geteuid().is_root() {
+        // It is one already.
+        return test();
+    }
+    if let Some(Run::Inner) = twice(name, &ORDINARY, ":", "") {
+        test();
+    }
+}
+
 #[test]
 fn an_agents_own_spawner_leaves_nothing_out() {
-    let path = std::path::PathBuf::from(env!("CARGO_BIN_EXE_hermitcrab-sandbox-strict-child"));
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_hermitcrab-sandbox-strict-child"));
     let workspace = Workspace::new();
-    for without in [MechanismSet::NONE, MechanismSet::of([Mechanism::Landlock])] {
+    let alone = LEFT_OUT.map(|mechanism| MechanismSet::of([mechanism]));
+    for without in alone.into_iter().chain([MechanismSet::NONE]) {
         let sandbox = Sandbox::builder()
             .spawner(hermitcrab_sandbox::SpawnerProgram::At(path.clone()))
             .without(without)

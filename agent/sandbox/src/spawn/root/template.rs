@@ -25,7 +25,7 @@ use super::places::{
 };
 use super::sources::{self, Staged};
 use super::tools::{bind_read_only, make_dir, seal, tmpfs};
-use super::{etc, store, watches};
+use super::{etc, machine, store, watches};
 use crate::spawn::place::{self, SYSTEM};
 use crate::spawn::spec::{Places, ViewSpec};
 use crate::step::{AtStep, Step, StepError};
@@ -98,9 +98,14 @@ pub(crate) fn build(
         store: None,
     };
     tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
-    system_dirs()?;
-    etc::show(user, group, places)?;
-    devices()?;
+    let is_private = !places.faults.machine_root;
+    if is_private {
+        system_dirs()?;
+        etc::show(user, group, places)?;
+        devices()?;
+    } else {
+        machine::show()?;
+    }
     for dir in ["/proc", "/tmp", "/var", EXCHANGE_DIR] {
         make_dir(dir, Step::PrivateDirs)?;
     }
@@ -110,7 +115,8 @@ pub(crate) fn build(
         symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
     }
     places_for_all(places)?;
-    for (path, text) in places.shown() {
+    // Nothing is made in what is the machine's.
+    for (path, text) in places.shown().filter(|_| is_private) {
         show(path, text);
     }
     sources::bring(&places.views, trees)?;
@@ -122,7 +128,7 @@ pub(crate) fn build(
     if places.faults.home {
         show_homes()?;
     }
-    if !places.faults.open_root {
+    if is_private && !places.faults.open_root {
         seal(Path::new(NEW), Step::PrivateRoot)?;
     }
     if places.faults.shared_tmp {

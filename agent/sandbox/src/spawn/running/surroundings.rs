@@ -73,6 +73,8 @@ pub(super) fn surroundings(
                 open_root: fault::is(Fault::SandboxRootIsOpen),
                 shared_tmp: fault::is(Fault::SandboxSharesTemporary),
                 all_watches: pool.without().contains(Mechanism::SharedWatches),
+                machine_root: pool.without().contains(Mechanism::PrivateRoot),
+                open_descriptors: pool.without().contains(Mechanism::ClosedDescriptors),
             },
         },
         limits: LimitSpec {

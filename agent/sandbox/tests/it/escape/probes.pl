@@ -1,5 +1,5 @@
 # Probes: each tries one forbidden thing, its twin the allowed one beside it.
-# Usage: perl probes.pl HOST_PORT HOST_ABSTRACT_NAME HOST_PID HOST_SECRET
+# Usage: perl probes.pl HOST_PORT HOST_ABSTRACT_NAME HOST_PID HOST_SECRET HOST_READABLE
 # Prints `name<TAB>refused|through|unclear N<TAB>works|broken`, one line a probe: refused is
 # what somebody said no to, or was killed for, and not what failed for another reason (its
 # number), which proves nothing. System calls have their names until they are given the
@@ -7,7 +7,7 @@
 use strict; use warnings; no warnings 'portable';
 use Socket; use Fcntl;
 $| = 1; $SIG{ALRM} = 'DEFAULT';
-my ($port, $abstract, $host_pid, $secret) = @ARGV;
+my ($port, $abstract, $host_pid, $secret, $readable) = @ARGV;
 my $dir = "probe-$$"; mkdir $dir; chdir $dir;
 
 # What a call says that somebody refuses: EPERM, EACCES, ENOSYS.
@@ -23,7 +23,7 @@ sub apart {
 }
 sub said { my ($end) = @_; return 'through' if $end == 0; return $end >> 8 > 100 ? 'unclear ' . (($end >> 8) - 100) : 'refused' }
 sub try { my ($name, $probe, $twin, $limit) = @_;
-  local $no{$limit // 1} = 1; # how a limit says no
+  local $no{$limit // 1} = 1; # how a limit, or a namespace that has no such thing, says no
   print "$name\t", said(apart($probe)), "\t", apart($twin) == 0 ? 'works' : 'broken', "\n" }
 sub sys { my $r = syscall($_[0], @_[1..$#_]); $why = $r == -1 ? $! + 0 : 0; return $r != -1 }
 sub text { my $s = "$_[0]\0"; return $s }
@@ -32,14 +32,15 @@ sub opens { sysopen my $f, $_[0], O_WRONLY or return 0; return 1 }
 my $live = sub { syscall(SYS_getpid) > 0 };
 my $zero = "\0" x 128;
 
-# Mounts and roots.
+# Mounts and roots. That there is nothing to uncover, and no mount to begin at (EINVAL), is
+# what the kernel finds after it has asked whether somebody may.
 try 'mount a tmpfs', sub { sys(SYS_mount, text('none'), text('/tmp'), text('tmpfs'), 0, 0) }, sub { mkdir "/tmp/m$$" };
 try 'remount the system writable', sub { sys(SYS_mount, text('none'), text('/usr'), text(''), 32 | 4096, 0) }, sub { -x '/usr/bin/env' };
-try 'uncover a masked file', sub { sys(SYS_umount2, text('/proc/kallsyms'), 2) }, sub { -e '/proc/kallsyms' };
+try 'uncover a masked file', sub { sys(SYS_umount2, text('/proc/kallsyms'), 2) || $why == 22 && sys(SYS_umount2, text('/dev/shm'), 2) }, sub { -e '/proc/kallsyms' };
 try 'fsopen', sub { sys(SYS_fsopen, text('tmpfs'), 0) }, $live;
-try 'open_tree', sub { sys(SYS_open_tree, -100, text('/'), 1) }, sub { opendir my $d, '/' };
+try 'open_tree', sub { sys(SYS_open_tree, -100, text('/dev/shm'), 1) }, sub { opendir my $d, '/' };
 try 'mount_setattr', sub { my $a = pack 'Q4', 0, 1, 0, 0; sys(SYS_mount_setattr, -100, text('/usr'), 0x8000, $a, 32) }, $live;
-try 'pivot_root', sub { sys(SYS_pivot_root, text('.'), text('.')) }, $live;
+try 'pivot_root', sub { sys(SYS_pivot_root, text('.'), text('.')) || $why == 22 }, $live;
 try 'chroot', sub { sys(SYS_chroot, text('.')) }, sub { chdir '.' };
 # Namespaces.
 try 'a nested user namespace (unshare)', sub { sys(SYS_unshare, 0x10000000) }, sub { sys(SYS_unshare, 0x400) }, 28;
@@ -56,6 +57,8 @@ try 'list the first process\' descriptors', sub { opendir my $d, '/proc/1/fd' or
 try 'the first process\' root', sub { opendir my $d, '/proc/1/root/' }, sub { opendir my $d, '/' };
 try 'take a descriptor of the first process', sub { my $p = syscall(SYS_pidfd_open, 1, 0); $p >= 0 && sys(SYS_pidfd_getfd, $p, 0, 0) }, sub { sys(SYS_pidfd_open, $$ + 0, 0) };
 try 'signal a process outside', sub { kill 0, $host_pid }, sub { kill 0, $$ };
+try 'trace a process outside', sub { sys(SYS_ptrace, 0x4206, $host_pid, 0, 0) }, $live, 3;
+try 'read the memory of a process outside', sub { reads("/proc/$host_pid/maps") }, sub { reads('/proc/self/maps') };
 try 'compare with the first process', sub { syscall(SYS_kcmp, 1, $$ + 0, 1, 0, 0) >= 0 }, $live;
 # The kernel.
 try 'reboot', sub { sys(SYS_reboot, 0xfee1dead, 672274793, 0, 0) }, $live;
@@ -113,14 +116,22 @@ try 'a mark on a shared file', sub { sysopen my $f, '/etc/passwd', O_RDONLY or r
 try 'asynchronous requests', sub { my $c = pack 'Q', 0; sys(SYS_io_setup, 1, $c) }, $live;
 try 'raw disks and machines', sub { grep { -e "/dev/$_" } qw(mem kmem port kvm sda vda vsock fuse) }, sub { -c '/dev/null' };
 try 'become another by a set-id program', sub { set_id() }, $live;
-try 'change ids', sub { my $to = $> == 12345 ? 12346 : 12345; sys(SYS_setuid, $to) }, sub { sys(SYS_setuid, $> + 0) };
+my ($another) = other_ids(); # an id that is nobody's in a namespace is no id (EINVAL)
+try 'change ids', sub { sys(SYS_setuid, $another // 12345) }, sub { sys(SYS_setuid, $> + 0) }, defined $another ? 1 : 22;
 try 'a capability by a file', sub { sys(SYS_setxattr, text('plain'), text('security.capability'), pack('LLLLL', 0x02000001, 1, 0, 0, 0), 20, 0) }, sub { open my $f, '>', 'plain2' };
 try 'the shadow file', sub { reads('/etc/shadow') }, sub { reads('/etc/passwd') };
 try 'a file of the user outside', sub { reads($secret) }, sub { open my $f, '>', 's'; print $f 'x'; close $f; reads('s') };
 try 'the same through a link', sub { symlink $secret, 'link'; reads('link') }, sub { symlink 's2', 'link2' };
+try 'a file outside that all may read', sub { reads($readable) }, sub { reads('/etc/passwd') };
+try 'a file outside by a leaked descriptor', sub { grep { reads("/proc/self/fd/$_$readable") } 3 .. 255 }, sub { reads('/proc/self/fd/0/dev/null') || 1 };
 try 'above the root', sub { my @a = stat '/'; my @b = stat '/../..'; !($a[0] == $b[0] && $a[1] == $b[1]) }, $live;
 try 'an inherited descriptor', sub { for (3 .. 255) { return 1 if readlink("/proc/$$/fd/$_") && readlink("/proc/$$/fd/$_") !~ /probes.pl|null/ } 0 }, sub { readlink '/proc/self/fd/0' };
 try 'run directories', sub { grep { -e } qw(/run/docker.sock /run/dbus /run/user /run/systemd /var/run/docker.sock /sys/kernel) }, sub { -d '/run' };
+# What it is counted in and chosen by.
+try 'where the machine keeps its groups', sub { open my $f, '<', '/proc/self/cgroup' or return 0; grep { !m{:/$} } <$f> }, sub { reads('/proc/self/cgroup') };
+try 'leave its groups', sub { grep { opens($_) } glob '/sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs' }, $live;
+try 'begin as no first victim of memory', sub { victim() < 1000 }, sub { defined victim() };
+try 'be no first victim of memory any more', sub { open my $f, '+<', '/proc/self/oom_score_adj' or return 0; syswrite $f, '0'; victim() < 1000 }, sub { defined victim() };
 # What /proc tells and does.
 for (qw(kallsyms keys key-users kcore config.gz timer_list cmdline interrupts)) { my $n = $_; try "/proc/$n", sub { reads("/proc/$n") }, sub { reads('/proc/self/status') } }
 try 'core_pattern', sub { opens('/proc/sys/kernel/core_pattern') }, sub { reads('/proc/sys/kernel/core_pattern') };
@@ -129,6 +140,7 @@ try 'a setting of the network', sub { opens('/proc/sys/net/ipv4/ip_forward') || 
 try 'sysrq', sub { sysopen my $f, '/proc/sysrq-trigger', O_WRONLY or return 0; my @s = stat $f; ($s[6] >> 8) != 1 }, $live;
 try 'mask race: a masked file by another way', sub { reads('/proc/self/root/proc/kcore') || reads('/proc/self/task/../../kcore') || reads('/proc/thread-self/root/proc/kallsyms') }, sub { reads('/proc/self/root/proc/self/status') };
 
+sub victim { open my $f, '<', '/proc/self/oom_score_adj' or return undef; return 0 + <$f> }
 # How many links are not the loopback, as netlink tells: RTM_GETLINK, all of them.
 sub links {
   socket my $s, 16, SOCK_RAW, 0 or return 0; send $s, pack('LSSLLCx3', 20, 18, 0x301, 1, 0, 0), 0 or return 0;
@@ -139,6 +151,10 @@ sub links {
       $found++ unless unpack('L', substr $all, 24, 4) & 8;
       $all = substr $all, ($length + 3) & ~3 } }
   return $found }
+# Ids besides its own that its user namespace has.
+sub other_ids {
+  open my $f, '<', '/proc/self/uid_map' or return;
+  return grep { $_ != $> } map { my ($first, $outer, $count) = split; $count > 1 ? ($first, $first + 1) : $first } <$f> }
 # Whether a program of the system that waits for a password runs as somebody else. That none
 # of them was seen to run proves nothing (ENODATA).
 sub set_id {

@@ -94,6 +94,133 @@ pub const SINGLE_LINE: &[(&str, Mechanism, &str)] = &[
         Mechanism::SystemCallFilter,
         "network namespaces do not hold it, it needs no device, and Landlock has no right for it",
     ),
+    (
+        "a file outside that all may read",
+        Mechanism::PrivateRoot,
+        NOT_THERE,
+    ),
+    ("raw disks and machines", Mechanism::PrivateRoot, NOT_THERE),
+    ("run directories", Mechanism::PrivateRoot, NOT_THERE),
+    (
+        "an inherited descriptor",
+        Mechanism::ClosedDescriptors,
+        "the kernel asks nobody whether a descriptor may be kept; what is opened by way of it Landlock refuses",
+    ),
+    (
+        "where the machine keeps its groups",
+        Mechanism::CgroupNamespace,
+        "the kernel asks nobody else; it tells the name of a directory that is not there",
+    ),
+    (
+        "begin as no first victim of memory",
+        Mechanism::FirstVictim,
+        ITS_OWN_PREFERENCE,
+    ),
+    (
+        "be no first victim of memory any more",
+        Mechanism::Landlock,
+        ITS_OWN_PREFERENCE,
+    ),
 ];
 
+const NOT_THERE: &str = "in the machine's root its modes alone would hold it: Landlock lets all below the root be read, because it has no right to list one directory and not what is below, and programs list the root";
+const ITS_OWN_PREFERENCE: &str = "the file is each process' own, and besides Landlock the kernel asks nobody who sets it to what the agent has; it decides who is ended first when the machine has no memory left, of which the command's groups let it have a part";
+
 const KEYS: &str = "the kernel asks nobody else; the keys of a command are those of its user namespace and end with it";
+
+/// What holds a probe that got nowhere, whatever of the matrix was left out.
+pub fn held_by_what_stays(probe: &str) -> Option<&'static str> {
+    STAYS
+        .iter()
+        .find(|(_, probes)| probes.contains(&probe))
+        .map(|(why, _)| *why)
+}
+
+/// The reason, and the probes.
+const STAYS: &[(&str, &[&str])] = &[
+    (
+        "asks for a capability over the machine itself, which nobody has in a user namespace below it; where the command's own is left out, that of the zygotes is still around it",
+        &[
+            "bpf",
+            "kexec",
+            "load a module",
+            "load a module from a file",
+            "make a block device",
+            "make a block device by the old call",
+            "make a character device",
+            "open by handle",
+            "packet sockets",
+            "perf events",
+            "process accounting",
+            "raw internet sockets",
+            "raw ports",
+            "read the kernel's log",
+            "reboot",
+            "rename the machine",
+            "set the clock",
+            "swap",
+            "unload a module",
+            "userfaultfd",
+        ],
+    ),
+    (
+        "the ids: the process is another user's, or has rights that the command lacks, or has closed itself to others (not dumpable)",
+        &[
+            "compare with the first process",
+            "enter the first process' namespaces",
+            "list the first process' descriptors",
+            "move another process' memory",
+            "overwrite the first process' program",
+            "process_vm_readv of the first process",
+            "read the first process' memory",
+            "read the memory of a process outside",
+            "seize the first process",
+            "signal a process outside",
+            "take a descriptor of the first process",
+            "the first process' root",
+            "trace a process outside",
+            "trace the first process",
+            "write the first process' memory",
+        ],
+    ),
+    (
+        "the ids: the file is the machine's root's, and its mode lets nobody else",
+        &[
+            "/proc/kcore",
+            "/proc/timer_list",
+            "a setting of memory",
+            "a setting of the network",
+            "core_pattern",
+            "leave its groups",
+            "make a file in the system",
+            "overwrite the running program",
+            "sysrq",
+            "the shadow file",
+            "write a program of the system",
+        ],
+    ),
+    (
+        "a directory for temporary files of its own lies over the machine's, also where the rest of the machine's root is shown",
+        &["a file of the user outside", "the same through a link"],
+    ),
+    (
+        "the user namespace does not know the program's owner; and `no_new_privs`, which is set for the watch on renames as well",
+        &["become another by a set-id program"],
+    ),
+    (
+        "the kernel knows nothing above the root of a process",
+        &["above the root"],
+    ),
+    (
+        "there is no terminal in this table; those of the table of terminals are live",
+        &[
+            "a controlling terminal",
+            "change a line discipline",
+            "type into a terminal",
+        ],
+    ),
+    (
+        "not offered by the kernel this page was made on",
+        &["kernel crypto sockets", "x32 call numbers"],
+    ),
+];

@@ -136,9 +136,11 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
         "{text}\n{}",
         String::from_utf8_lossy(&told.stderr)
     );
-    // What could not be tried there was not tried.
-    let skipped = text.lines().filter(|line| line.starts_with("SKIPPED"));
-    skipped.for_each(|line| println!("{line}"));
+    // What could not be tried there was not tried; and what was found is told.
+    let told = ["SKIPPED", "ORDINARY"];
+    text.lines()
+        .filter(|line| told.iter().any(|mark| line.starts_with(mark)))
+        .for_each(|line| println!("{line}"));
     Some(Run::Outer)
 }
 
