@@ -16,6 +16,7 @@ const MARK: &str = "MATRIX ";
 const ALL_COLUMNS: usize = 2;
 const WHY_MARK: &str = "WHY ";
 const ORDINARY_MARK: &str = "ORDINARY ";
+const TERMINALS_MARK: &str = "TERMINALS ";
 const STAYS_MARK: &str = "STAYS ";
 const LIMITS_MARK: &str = "LIMITS ";
 const FENCE_MARK: &str = "FENCE ";
@@ -61,6 +62,16 @@ const ORDINARY: &str = "
 
 The whole is run by an ordinary user as well, whose commands have that user's id outside,
 and no capability in any case, because only root's programs keep one when they start. These rows differ:
+
+";
+const TERMINALS: &str = "
+## The terminal of whoever started the agent
+
+The agent is started below a terminal here, which controls it; the command has no input, a
+terminal of its own, or the agent's as its input. Each probe
+(`agent/sandbox/tests/it/escape/terminals.pl`) is through without a sandbox. The kernel gives
+nobody a terminal that controls others but whoever has a capability over the machine, and its
+name leads to another one in the command's own /dev: these two are held in every column.
 
 ";
 const LIMITS: &str = "
@@ -121,6 +132,10 @@ pub fn run() -> Result<Passed> {
     let differ = |row: &&&str| probes.first() == Some(*row) || !probes.contains(*row);
     let differing: Vec<_> = ordinary.iter().filter(differ).copied().collect();
     table(&mut page, &differing)?;
+    let terminals = rows(&text, TERMINALS_MARK);
+    ensure!(terminals.len() > 1, "no terminal could be had:\n{text}");
+    page.push_str(TERMINALS);
+    table(&mut page, &terminals)?;
     page.push_str(LIMITS);
     page.push('\n');
     table(&mut page, &limits)?;

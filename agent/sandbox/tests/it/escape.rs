@@ -12,7 +12,9 @@
 
 mod behind;
 mod exhaustion;
+mod races;
 mod single_line;
+mod terminals;
 
 use crate::support;
 

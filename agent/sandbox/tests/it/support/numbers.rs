@@ -18,7 +18,7 @@ const EVERYWHERE: &[(&str, libc::c_long)] = named! {
     SYS_mmap SYS_mount SYS_mount_setattr SYS_move_pages SYS_mq_open SYS_name_to_handle_at
     SYS_open_by_handle_at SYS_open_tree SYS_perf_event_open SYS_personality
     SYS_pidfd_getfd SYS_pidfd_open SYS_pivot_root SYS_process_vm_readv SYS_ptrace SYS_reboot
-    SYS_rt_sigprocmask SYS_rt_sigqueueinfo SYS_sethostname SYS_setns SYS_setuid SYS_setxattr
+    SYS_rt_sigprocmask SYS_rt_sigqueueinfo SYS_sethostname SYS_setns SYS_setsid SYS_setuid SYS_setxattr
     SYS_swapon SYS_syslog SYS_umount2 SYS_uname SYS_unshare SYS_userfaultfd
 };
 
