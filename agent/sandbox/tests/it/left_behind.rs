@@ -3,6 +3,8 @@
 //! Alone in its file: it counts what the whole test process has.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod refused;
+
 use crate::support;
 
 use std::{
@@ -11,16 +13,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hermitcrab_sandbox::spawn::{Command, Ending};
+use hermitcrab_sandbox::DirCap;
+use hermitcrab_sandbox::journal::Journal;
+use hermitcrab_sandbox::spawn::{Command, Ending, ViewMode};
 use support::arranged::{Run, UNSHARE, twice};
-use support::{Workspace, children, marker, processes_with, run, sandbox, times};
+use support::{Workspace, children, commit_in, marker, processes_with, run, sandbox, times, view};
 
 /// How many runs end well, and how many badly; as many times more as is asked for. Each of
 /// the bad ways has its turn more often than there may be groups or descriptors more than
 /// before, so that what one run in eight leaves is not taken for theirs.
 const RUNS: u32 = 1000;
 /// In how many ways a run goes wrong.
-const WAYS: u32 = 8;
+const WAYS: u32 = 10;
 /// One in so many good runs leaves a process behind that wants to live on.
 const ORPHAN_EVERY: u32 = 10;
 
@@ -110,8 +114,14 @@ fn groups(dir: &Path, makers: &[String], depth: u32) -> usize {
     .sum()
 }
 
-/// Makes of a good command one that fails in this way.
-fn spoil(command: &mut Command<'_>, way: u32, workspace: &Workspace, marker: &str) {
+/// Makes of a good command one that fails in this way. `gone` is a directory that was removed.
+fn spoil<'a>(
+    command: &mut Command<'a>,
+    way: u32,
+    workspace: &Workspace,
+    marker: &str,
+    gone: &'a DirCap,
+) {
     let own = |name: &str| {
         let path = workspace.path().join(name);
         vec![path.into_os_string().into_encoded_bytes()]
@@ -124,6 +134,17 @@ fn spoil(command: &mut Command<'_>, way: u32, workspace: &Workspace, marker: &st
         4 => command.argv = own("shebang"),
         5 => command.argv.push(vec![b'x'; 4 << 20]),
         6 => command.views[0].at = "relative".into(),
+        7 => command
+            .views
+            .push(view(gone, "/srv/gone", ViewMode::ReadOnly)),
+        8 => {
+            // More than there is room for, in the view and in memory.
+            let fill = "exec head -c 4194304 /dev/zero > filled";
+            command.argv = [&b"bash"[..], b"-c", fill.as_bytes()]
+                .map(<[u8]>::to_vec)
+                .into();
+            command.limits.view_bytes_max = 1 << 20;
+        }
         _ => {
             command.argv = vec![b"sleep".to_vec(), marker.as_bytes().to_vec()];
             command.limits.timeout = Duration::from_millis(5);
@@ -162,33 +183,53 @@ fn hundreds_of_each(places: &[&str]) {
     let marker = marker(94);
     // Whatever is set up once is set up before the first count, and the pool
     // is as full as it gets.
-    workspace.run("true");
-    workspace.run("true");
+    let (journal, _recovered) = Journal::open(workspace.state.path()).unwrap();
+    let kept = |script: &str| {
+        let finished = workspace.run(script);
+        assert_eq!(finished.ending, Ending::Exited(0));
+        let commit = commit_in(&journal, &finished.changes[0], &workspace);
+        assert!(commit.failure.is_none(), "{commit:?}");
+    };
+    let removed = tempfile::tempdir().unwrap();
+    let gone = DirCap::open_ambient_dir(removed.path(), support::dir_id()).unwrap();
+    removed.close().unwrap();
+    kept("echo first > f");
+    kept("echo second > f");
     let before = Census::taken(&workspace, &marker, places);
     for number in 0..times(RUNS) {
         let orphan = match number % ORPHAN_EVERY {
             0 => format!("(setsid sleep {marker} &)"),
             _ => String::new(),
         };
-        let finished = workspace.run(&format!("echo {number} > f; {orphan}"));
-        assert_eq!(finished.ending, Ending::Exited(0));
-        finished.changes.into_iter().for_each(|set| set.discard());
+        let script = format!("echo {number} > f; {orphan}");
+        if number % 2 == 0 {
+            kept(&script);
+            assert_eq!(workspace.read("f"), format!("{number}\n"));
+        } else {
+            let finished = workspace.run(&script);
+            assert_eq!(finished.ending, Ending::Exited(0));
+            finished.changes.into_iter().for_each(|set| set.discard());
+        }
 
         let mut command = workspace.command("true");
-        spoil(&mut command, number % WAYS, &workspace, &marker);
+        spoil(&mut command, number % WAYS, &workspace, &marker, &gone);
         let result = run(&command);
         assert!(
-            result.is_err()
-                || matches!(&result, Ok(finished) if finished.ending == Ending::TimedOut),
+            !matches!(&result, Ok(finished) if finished.ending == Ending::Exited(0)),
             "{number}: {result:?}"
         );
     }
+    assert_nothing_more(&before, &workspace, &marker, places);
+}
+
+/// That there is no more than there was.
+fn assert_nothing_more(before: &Census, workspace: &Workspace, marker: &str, places: &[&str]) {
     // Emptied groups are removed beside what runs.
     let until = Instant::now() + Duration::from_secs(60);
-    let mut after = Census::taken(&workspace, &marker, places);
-    while !after.is_no_more_than(&before) && Instant::now() < until {
+    let mut after = Census::taken(workspace, marker, places);
+    while !after.is_no_more_than(before) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(50));
-        after = Census::taken(&workspace, &marker, places);
+        after = Census::taken(workspace, marker, places);
     }
-    assert!(after.is_no_more_than(&before), "{after:?} after {before:?}");
+    assert!(after.is_no_more_than(before), "{after:?} after {before:?}");
 }
