@@ -44,8 +44,9 @@ pub use self::suspension::{is_nobodys_job, on_going_on, on_suspend};
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
 /// Taken where the kernel does not say: what is made is its owner's alone.
 const UMASK_IN_DOUBT: u32 = 0o077;
-/// Where temporary directories are made, if `TMPDIR` is none.
-const TEMPORARY: &str = "/tmp";
+/// Where temporary directories are made, if `TMPDIR` is none. In a container with a read-only
+/// root the last is often the only one.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// A longer file of settings of git is not read.
 const GIT_BYTES_MAX: u64 = 1 << 20;
 /// Where commands look for programs.
@@ -91,7 +92,7 @@ pub fn places() -> io::Result<Places> {
         current: std::env::current_dir().map_err(|error| {
             io::Error::new(
                 error.kind(),
-                format!("there is no current directory: {error}"),
+                format!("there is no current directory: {error}; `cd` to one that is there"),
             )
         })?,
         home,
@@ -262,6 +263,17 @@ pub fn has_a_screen() -> bool {
 /// The system does not let go of the signal.
 pub fn on_interrupt(cancel: &Cancel) -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.flag()).map(drop)
+}
+
+/// From now on, a file that may grow no further (`ulimit -f`) is an error of the write that
+/// would have it grow, which says so, and does not end the program. What it starts begins
+/// with the system's own action.
+///
+/// # Errors
+/// The system does not let go of the signal.
+pub fn on_full_file() -> io::Result<()> {
+    let nobody_looks = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_looks).map(drop)
 }
 
 /// ^C throws a switch and does not end the program, as long as this lives.
@@ -452,16 +464,27 @@ pub fn terminal() -> Option<File> {
 /// An empty directory where temporary ones are made; a `TMPDIR` that is gone, or is not to be
 /// written, is no reason to try nothing out.
 fn probe_place() -> io::Result<ProbePlace> {
+    let others = TEMPORARY.map(PathBuf::from);
     let wanted = std::env::temp_dir();
-    let made = ProbePlace::make(&wanted, session_number);
-    let made = made.or_else(|_| ProbePlace::make(std::path::Path::new(TEMPORARY), session_number));
-    made.map_err(|error| {
-        let why = format!(
-            "no directory can be made in `{}` or in `{TEMPORARY}` to try the sandbox out in: {error}",
-            wanted.display()
-        );
-        io::Error::new(error.kind(), why)
-    })
+    let mut places = vec![wanted.clone()];
+    places.extend(others.into_iter().filter(|place| *place != wanted));
+    let mut why_not = None;
+    for place in &places {
+        match ProbePlace::make(place, session_number) {
+            Ok(made) => return Ok(made),
+            Err(error) => why_not = why_not.or(Some(error)),
+        }
+    }
+    let error = why_not.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    let names: Vec<String> = places
+        .iter()
+        .map(|place| format!("`{}`", place.display()))
+        .collect();
+    let why = format!(
+        "no directory can be made in {} to try the sandbox out in: {error}; `export TMPDIR=DIR` with one you may write in",
+        names.join(", ")
+    );
+    Err(io::Error::new(error.kind(), why))
 }
 
 /// Tries out, in an empty directory, what the sandbox can do on this machine.
@@ -480,7 +503,12 @@ pub fn probe_as(builder: Builder) -> io::Result<IsolationProfile> {
     let place = probe_place()?;
     let cap = probe_place::a_handle()
         .map_err(io::Error::other)
-        .and_then(|id| DirCap::open_ambient_dir(place.path(), id))?;
+        .and_then(|id| DirCap::open_ambient_dir(place.path(), id))
+        .map_err(|error| {
+            let place = place.path().display();
+            let why = format!("`{place}`, made to try it out in, cannot be used: {error}");
+            io::Error::new(error.kind(), why)
+        })?;
     Ok(profile::probe_as(builder, &cap))
 }
 

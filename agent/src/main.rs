@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use hermitcrab_sandbox::open_files;
+use hermitcrab_sandbox::{open_files, starting_limits};
 
 fn main() -> ExitCode {
     // Nothing may come before this: the sandbox's helper is this program, too.
@@ -17,6 +17,14 @@ fn main() -> ExitCode {
     if let Err(error) = open_files::make_room(open_files::FOR_COMMANDS) {
         eprintln!("hermitcrab: {error}");
         return ExitCode::from(hermitcrab::exit::ENVIRONMENT);
+    }
+    if let Err(error) = starting_limits::make_room() {
+        eprintln!("hermitcrab: {error}");
+        return ExitCode::from(hermitcrab::exit::ENVIRONMENT);
+    }
+    if let Err(error) = hermitcrab::ambient::on_full_file() {
+        eprintln!("hermitcrab: what a full file does could not be changed: {error}");
+        return ExitCode::from(hermitcrab::exit::INTERNAL);
     }
     hermitcrab::cli::main()
 }

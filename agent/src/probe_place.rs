@@ -46,18 +46,26 @@ impl ProbePlace {
         mut number: impl FnMut() -> io::Result<u64>,
     ) -> io::Result<Self> {
         sweep(parent);
+        let mut why_not = None;
         for _ in 0..TRIES {
             let path = parent.join(format!("{PREFIX}{:016x}", number()?));
             fs::create_dir(&path)?;
-            if let Ok(held) = hold(&path) {
-                return Ok(Self { path, _held: held });
+            match hold(&path) {
+                Ok(held) => return Ok(Self { path, _held: held }),
+                Err(error) => why_not = Some(error),
             }
             let _gone = fs::remove_dir(&path);
         }
-        Err(io::Error::other(format!(
-            "each new directory in {} was taken away at once",
-            parent.display()
-        )))
+        let parent = parent.display();
+        Err(match why_not {
+            Some(error) if error.kind() != io::ErrorKind::NotFound => {
+                let why = format!("a new directory in {parent} cannot be used: {error}");
+                io::Error::new(error.kind(), why)
+            }
+            _ => io::Error::other(format!(
+                "each new directory in {parent} was taken away at once"
+            )),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {

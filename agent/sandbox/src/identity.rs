@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::thread::CapabilitySet;
 
 use crate::step::{AtStep, Step, StepError};
 use crate::sys::Cloneling;
@@ -84,6 +85,16 @@ impl Identity {
             user: 0,
             group: 0,
         })
+    }
+
+    /// The same, if the calling process can also prepare what commands with these ids are
+    /// shown. Else it would be told of the first directory that it cannot be used.
+    pub(crate) fn served_by_caller(self) -> Result<Self, StepError> {
+        if !self.translate_owners || may_mount() {
+            return Ok(self);
+        }
+        let why = io::Error::other("root without CAP_SYS_ADMIN, or with `no_new_privs` set");
+        Err(StepError::new(Step::Identity, "", why))
     }
 
     /// The same ids under their outer numbers: for the zygotes, whose namespace
@@ -184,6 +195,12 @@ fn turned(extents: &[Extent]) -> Vec<Extent> {
         ..*extent
     };
     extents.iter().map(turn).collect()
+}
+
+/// Whether this process can prepare mounts for others.
+fn may_mount() -> bool {
+    rustix::thread::capabilities(None)
+        .is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 /// Whether nobody in this user namespace can change groups.

@@ -38,6 +38,8 @@ pub mod open_files;
 
 pub mod privileges;
 
+pub mod starting_limits;
+
 pub mod seclusion;
 
 pub mod digest;

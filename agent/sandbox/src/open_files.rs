@@ -5,11 +5,13 @@
 //! the midst of it fails, and it fails each time as something else. So it is said at the
 //! start.
 //!
-//! Source: getrlimit(2). A process may raise its soft limit as far as the hard one.
+//! Source: getrlimit(2). A process may raise its soft limit as far as the hard one. A filter of
+//! system calls may refuse to tell any (systemd's `~@resources` does); then it is tried with
+//! what there is.
 
 use core::fmt;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// What the agent takes with a command in hand, some that were left running, and a front end.
 pub const FOR_COMMANDS: u64 = 64;
@@ -40,26 +42,23 @@ impl core::error::Error for TooFew {}
 /// # Errors
 /// That is fewer than `needed`.
 pub fn make_room(needed: u64) -> Result<(), TooFew> {
-    let now = getrlimit(Resource::Nofile);
-    let wanted = raised(now, needed);
-    let allowed = match setrlimit(Resource::Nofile, wanted) {
-        Ok(()) => wanted.current,
-        Err(_) => now.current,
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return Ok(());
     };
-    match allowed {
-        Some(allowed) if allowed < needed => Err(TooFew { allowed, needed }),
-        Some(_) | None => Ok(()),
+    let wanted = raised(soft, hard, needed);
+    let allowed = match setrlimit(Resource::RLIMIT_NOFILE, wanted, hard) {
+        Ok(()) => wanted,
+        Err(_) => soft,
+    };
+    if allowed < needed {
+        return Err(TooFew { allowed, needed });
     }
+    Ok(())
 }
 
-/// The limit to set; `None` stands for no limit.
-fn raised(now: Rlimit, needed: u64) -> Rlimit {
-    let wanted = needed.max(USUAL);
-    let within = now.maximum.map_or(wanted, |hard| hard.min(wanted));
-    Rlimit {
-        current: now.current.map(|soft| soft.max(within)),
-        maximum: now.maximum,
-    }
+/// The soft limit to set. No limit is the highest number there is.
+fn raised(soft: u64, hard: u64, needed: u64) -> u64 {
+    soft.max(hard.min(needed.max(USUAL)))
 }
 
 #[cfg(test)]
@@ -68,17 +67,15 @@ mod tests {
 
     #[test]
     fn a_limit_is_raised_as_far_as_it_may_be_and_never_lowered() {
-        let limit = |current, maximum| Rlimit { current, maximum };
-        let check = |now, then| assert_eq!(raised(now, 64), then, "{now:?}");
-        let many = limit(Some(5000), Some(9000));
-        check(many, many);
-        check(limit(None, None), limit(None, None));
-        check(limit(Some(12), None), limit(Some(1024), None));
-        check(limit(Some(12), Some(20)), limit(Some(20), Some(20)));
-        check(limit(Some(12), Some(9000)), limit(Some(1024), Some(9000)));
-        assert_eq!(
-            raised(limit(Some(12), Some(9000)), 4096).current,
-            Some(4096)
-        );
+        let none = nix::sys::resource::RLIM_INFINITY;
+        let check = |soft, hard, needed, then| {
+            assert_eq!(raised(soft, hard, needed), then, "{soft} {hard} {needed}");
+        };
+        check(5000, 9000, 64, 5000);
+        check(none, none, 64, none);
+        check(12, none, 64, 1024);
+        check(12, 20, 64, 20);
+        check(12, 9000, 64, 1024);
+        check(12, 9000, 4096, 4096);
     }
 }

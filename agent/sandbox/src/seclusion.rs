@@ -23,7 +23,8 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use nix::libc;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use rustix::process::DumpableBehavior;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -48,10 +49,10 @@ const ARCHITECTURE: TargetArch = TargetArch::aarch64;
 /// A step failed; the process must not go on.
 pub fn bound_process(memory_bytes_max: u64) -> io::Result<()> {
     sys::close_all_but(&[])?;
-    lower(Resource::Core, 0)?;
-    lower(Resource::Fsize, 0)?;
-    lower(Resource::Nofile, OPEN_FILES_MAX)?;
-    lower(Resource::Data, memory_bytes_max)?;
+    lower(Resource::RLIMIT_CORE, 0)?;
+    lower(Resource::RLIMIT_FSIZE, 0)?;
+    lower(Resource::RLIMIT_NOFILE, OPEN_FILES_MAX)?;
+    lower(Resource::RLIMIT_DATA, memory_bytes_max)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let held = rustix::thread::capabilities(None)?;
     if !(held.effective | held.permitted).is_empty() {
@@ -63,16 +64,10 @@ pub fn bound_process(memory_bytes_max: u64) -> io::Result<()> {
 
 /// Lowers a limit; what is lower already stays.
 fn lower(resource: Resource, value: u64) -> io::Result<()> {
-    let hard = getrlimit(resource).maximum;
-    let value = hard.map_or(value, |hard| hard.min(value));
-    setrlimit(
-        resource,
-        Rlimit {
-            current: Some(value),
-            maximum: Some(value),
-        },
-    )
-    .map_err(Into::into)
+    let (_, hard) = getrlimit(resource)?;
+    let value = value.min(hard);
+    setrlimit(resource, value, value)?;
+    Ok(())
 }
 
 /// Walls that are ready and not yet closed.

@@ -148,16 +148,16 @@ impl Step {
     pub const fn help(self) -> &'static str {
         match self {
             Self::StartSpawner => {
-                "the program must call `spawner::maybe_run_as_child` first in main, and its file must be readable and executable"
+                "the file of the program must be readable and executable, and starting one must be allowed; a program of your own calls `spawner::maybe_run_as_child` first in main"
             }
             Self::Talk | Self::ReadRequest | Self::Fork => {
-                "the machine may be out of memory or processes"
+                "the machine may be out of memory or processes, or files may not grow where it was started (`ulimit -f`)"
             }
             Self::Wait => {
                 "what waits for a file system that does not answer ends when that does; else the machine may be out of memory"
             }
             Self::Identity => {
-                "root of a container whose only id is the host's root cannot be confined; start as an ordinary user"
+                "root has CAP_SYS_ADMIN and another id than the host's root for its commands, or they cannot be confined; start as an ordinary user"
             }
             Self::StageViews => "the kernel must be 5.12 or newer",
             Self::Namespaces => {
@@ -203,6 +203,11 @@ impl Step {
             Self::WorkingDir => "the working directory must exist inside the sandbox",
             Self::Exec => "the program must exist inside the sandbox and be executable",
         }
+    }
+
+    /// Whether a lack of processes shows here.
+    const fn starts_processes(self) -> bool {
+        matches!(self, Self::StartSpawner | Self::Fork | Self::Namespaces)
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
@@ -257,6 +262,10 @@ impl StepError {
             "more files have to be open at once: see `ulimit -n` where it was started"
         } else if self.errno == Errno::NFILE.raw_os_error() {
             "the machine has too many files open (fs.file-max)"
+        } else if self.errno == Errno::AGAIN.raw_os_error() && self.step.starts_processes() {
+            "no further process may be started: see `ulimit -u`, and what the container or service it runs in allows"
+        } else if self.errno == Errno::FBIG.raw_os_error() {
+            "files may not become as large as it takes: see `ulimit -f` where it was started"
         } else {
             self.step.help()
         }
@@ -311,10 +320,15 @@ mod tests {
     }
 
     #[test]
-    fn a_lack_of_descriptors_is_called_one_at_any_step() {
+    fn a_lack_is_called_one_at_any_step() {
         for step in Step::ALL {
             let lack = StepError::new(step, "pipe", Errno::MFILE).to_string();
             assert!(lack.contains("ulimit -n"), "{lack}");
+            let too_large = StepError::new(step, "script", Errno::FBIG).to_string();
+            assert!(too_large.contains("ulimit -f"), "{too_large}");
+            let too_many = StepError::new(step, "zygote", Errno::AGAIN).to_string();
+            let is_told = too_many.contains("ulimit -u");
+            assert_eq!(is_told, step.starts_processes(), "{too_many}");
             let words = io::Error::other("no number");
             let others = [
                 StepError::new(step, "pipe", Errno::PERM),

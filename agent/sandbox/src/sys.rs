@@ -384,11 +384,12 @@ pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
 }
 
 /// What a process that serves sandboxes ignores: the end of a child, which the
-/// kernel then reaps by itself, and that of a reader, which a write tells of.
-const IGNORED: [libc::c_int; 2] = [libc::SIGCHLD, libc::SIGPIPE];
+/// kernel then reaps by itself, and that of a reader and of the size a file may have,
+/// which a write tells of.
+const IGNORED: [libc::c_int; 3] = [libc::SIGCHLD, libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Ignores the end of a child and that of a reader, and gives every other signal
-/// its default action. Blocks none.
+/// Ignores the end of a child, of a reader and of a file's size, and gives every other
+/// signal its default action. Blocks none.
 ///
 /// Children begin with the same, see [`heed_again`].
 pub(crate) fn ignore_ends() {

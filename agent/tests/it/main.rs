@@ -101,6 +101,7 @@ mod standing;
 mod standing_disk;
 mod store_file;
 mod support;
+mod surroundings;
 mod suspended;
 #[path = "../models/tiny.rs"]
 mod tiny;

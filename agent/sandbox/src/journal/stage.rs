@@ -402,7 +402,10 @@ impl<'a> Stager<'a> {
             }
         };
         self.step("write what is staged", path)?;
-        let changed = |error: &io::Error| error.kind() == io::ErrorKind::FileTooLarge;
+        // Said by whoever copies; the kernel says it, with a number, of what is copied to.
+        let changed = |error: &io::Error| {
+            error.kind() == io::ErrorKind::FileTooLarge && error.raw_os_error().is_none()
+        };
         let tick = || self.journal.steps.tick();
         let copied = match self.may_grow {
             true => copy_beginning(from, to, node.bytes, &tick),

@@ -6,8 +6,9 @@
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rustix::fs::Mode;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal, setrlimit};
+use rustix::process::{DumpableBehavior, Signal};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::channel::Channel;
@@ -284,30 +285,23 @@ const PROCESSES_SPARE: u64 = 4;
 
 fn limit(limits: &LimitSpec) -> Result<(), StepError> {
     let set = |resource: Resource, name: &str, value: u64| {
+        let (_, hard) = getrlimit(resource).at(Step::ResourceLimits, name)?;
         // A hard limit can only be lowered.
-        let hard = rustix::process::getrlimit(resource).maximum;
-        let value = hard.map_or(value, |hard| hard.min(value));
-        setrlimit(
-            resource,
-            Rlimit {
-                current: Some(value),
-                maximum: Some(value),
-            },
-        )
-        .at(Step::ResourceLimits, name)
+        let value = value.min(hard);
+        setrlimit(resource, value, value).at(Step::ResourceLimits, name)
     };
     // Not 0: that keeps the kernel from writing a file, but not from starting the
     // machine's own collector with what lies in the memory of the command.
-    set(Resource::Core, "core", 1)?;
-    set(Resource::Sigpending, "signals", SIGNALS_MAX)?;
-    set(Resource::Msgqueue, "queues", QUEUES_BYTES_MAX)?;
-    set(Resource::Memlock, "locked memory", LOCKED_BYTES_MAX)?;
+    set(Resource::RLIMIT_CORE, "core", 1)?;
+    set(Resource::RLIMIT_SIGPENDING, "signals", SIGNALS_MAX)?;
+    set(Resource::RLIMIT_MSGQUEUE, "queues", QUEUES_BYTES_MAX)?;
+    set(Resource::RLIMIT_MEMLOCK, "locked memory", LOCKED_BYTES_MAX)?;
     let processes = limits.processes.saturating_add(PROCESSES_SPARE);
-    set(Resource::Nproc, "processes", processes)?;
-    set(Resource::Nofile, "open files", limits.open_files)?;
-    set(Resource::Fsize, "file size", limits.file_bytes)?;
+    set(Resource::RLIMIT_NPROC, "processes", processes)?;
+    set(Resource::RLIMIT_NOFILE, "open files", limits.open_files)?;
+    set(Resource::RLIMIT_FSIZE, "file size", limits.file_bytes)?;
     if limits.data_bytes > 0 {
-        set(Resource::Data, "data", limits.data_bytes)?;
+        set(Resource::RLIMIT_DATA, "data", limits.data_bytes)?;
     }
     Ok(())
 }

@@ -196,7 +196,7 @@ fn output(
 /// are set on an open file are seen by whoever shares it.
 pub(super) fn null() -> Result<OwnedFd, StepError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::StartSpawner, "/dev/null")
+    rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::Devices, "/dev/null")
 }
 
 #[cfg(test)]

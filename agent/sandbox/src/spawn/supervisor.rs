@@ -228,7 +228,7 @@ impl Spawner {
             .map_or((0, 0), |view| (view.whose.owner, view.whose.group));
         let identity = match &self.chosen {
             Some((of, identity)) if *of == (owner, group) => identity.clone(),
-            _ => Identity::choose(owner, group)?,
+            _ => Identity::choose(owner, group)?.served_by_caller()?,
         };
         self.chosen = Some(((owner, group), identity.clone()));
         let Self {

@@ -34,6 +34,12 @@ impl Feeder {
                     // A command that reads no further, or has ended, is no failure.
                     let _copied = io::copy(&mut from, &mut File::from(pipe));
                 }
+            })
+            .map_err(|error| {
+                let why = format!(
+                    "no thread can be started for it: {error}; see `ulimit -u`, and what the container or service it runs in allows"
+                );
+                io::Error::new(error.kind(), why)
             })?;
         Ok(Self { ends })
     }

@@ -11,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::ambient::CHILD_ARGUMENT;
 use crate::program::SpawnerProgram;
 use crate::spawn::channel::Channel;
+use crate::spawn::streams::null;
 use crate::step::{AtStep, Step, StepError};
 
 /// How long a spawner may take to end what it made once it is let go.
@@ -60,8 +61,9 @@ pub(super) fn start(program: &SpawnerProgram) -> Result<Spawner, StepError> {
         .arg(CHILD_ARGUMENT)
         .env_clear()
         .stdin(Stdio::from(theirs.into_socket()))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        // Opened here, so that it is named where it is not there.
+        .stdout(Stdio::from(null()?))
+        .stderr(Stdio::from(null()?))
         // A ^C is for whoever holds the terminal, who then ends what is to end.
         .process_group(0)
         .spawn()

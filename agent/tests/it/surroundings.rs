@@ -1,0 +1,161 @@
+//! The program where the machine lacks something, or gives little: it works, or it says what
+//! is missing and what to do; it never falls over.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    collections::BTreeMap,
+    process::{Command, Stdio},
+};
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+use crate::support::home::{Home, Ran};
+
+/// prlimit(2), getrlimit(2), setrlimit(2).
+#[cfg(target_arch = "x86_64")]
+const LIMITS: &[i64] = &[302, 97, 160];
+#[cfg(not(target_arch = "x86_64"))]
+const LIMITS: &[i64] = &[261, 163, 164];
+/// clone3(2).
+const CLONE3: &[i64] = &[435];
+
+/// The program, started by a shell that runs `before` first.
+fn after(home: &Home, before: &str, arguments: &[&str]) -> Ran {
+    ran(Command::new("sh")
+        .arg("-c")
+        .arg(format!("{before}; exec \"$@\""))
+        .args(["sh", env!("CARGO_BIN_EXE_hermitcrab")])
+        .args(arguments)
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
+}
+
+fn ran(command: &mut Command) -> Ran {
+    let output = command.output().unwrap();
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The program where the kernel refuses these calls with this number.
+fn without(calls: &[i64], errno: u32, home: &Home, arguments: &[&str]) -> Ran {
+    let rules: BTreeMap<i64, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let filter: BpfProgram = filter.unwrap().try_into().unwrap();
+    let mut command = home.command(&home.project(), arguments);
+    command.stdin(Stdio::piped());
+    // A filter holds for its thread and for what that starts.
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            apply_filter(&filter).unwrap();
+            ran(&mut command)
+        });
+        thread.join().unwrap()
+    })
+}
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+#[test]
+fn where_no_limit_is_told_it_starts_and_says_what_cannot_be_held() {
+    let home = Home::new();
+    for errno in [EPERM, ENOSYS] {
+        let shown = without(LIMITS, errno, &home, &["config", "show", "mode"]);
+        assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{shown:?}");
+        let told = without(LIMITS, errno, &home, &["doctor"]);
+        assert_eq!(told.code, Some(69), "{told:?}");
+        // Of root the filter takes more, and that comes first.
+        let is_told = [
+            "step resource-limits failed on `core`",
+            "step identity failed",
+        ];
+        let is_told = is_told.iter().any(|step| told.err.contains(step));
+        assert!(is_told, "{told:?}");
+        let ran = without(LIMITS, errno, &home, &["exec", "--", "cat", "a.txt"]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+        assert!(ran.err.contains("isolation-unknown"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_shell_that_allows_a_small_stack_or_small_files_is_told_so_or_allows_more() {
+    let home = Home::new();
+    for soft in [
+        "ulimit -S -s 64",
+        "ulimit -s 1024",
+        "ulimit -S -f 0",
+        "ulimit -f 2048",
+    ] {
+        let ran = after(&home, soft, &["exec", "--", "cat", "a.txt"]);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(0), "a\n"),
+            "{soft}: {ran:?}"
+        );
+    }
+    for (hard, told, option) in [
+        ("ulimit -s 512", "a stack of 524288 bytes", "`ulimit -H -s`"),
+        ("ulimit -s 128", "a stack of 131072 bytes", "`ulimit -H -s`"),
+    ] {
+        let ran = after(&home, hard, &["exec", "--", "cat", "a.txt"]);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(69), ""),
+            "{hard}: {ran:?}"
+        );
+        assert!(
+            ran.err.contains(told) && ran.err.contains(option),
+            "{hard}: {ran:?}"
+        );
+    }
+    // Of files it is told where they would grow; what needs none is done.
+    for limit in ["ulimit -f 0", "ulimit -f 8"] {
+        let ran = after(&home, limit, &["exec", "--", "cat", "a.txt"]);
+        assert!(matches!(ran.code, Some(69 | 74)), "{limit}: {ran:?}");
+        assert!(ran.err.contains("File too large"), "{limit}: {ran:?}");
+        let told = after(&home, limit, &["doctor"]);
+        assert_eq!(told.code, Some(69), "{limit}: {told:?}");
+        assert!(told.err.contains("`ulimit -f`"), "{limit}: {told:?}");
+        let shown = after(&home, limit, &["config", "show", "mode"]);
+        assert_eq!(shown.code, Some(0), "{limit}: {shown:?}");
+    }
+}
+
+#[test]
+fn where_a_file_may_grow_no_further_that_is_told_and_nothing_is_half_done() {
+    let home = Home::new();
+    // The command may write what the program, which has to keep it, may not.
+    let limit = "ulimit -S -f 2048";
+    let line = "head -c 3000000 /dev/zero > big; echo b > a.txt";
+    let ran = after(&home, limit, &["exec", "--grant", "fs.*=.", "--", line]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+    assert!(ran.err.contains("File too large"), "{ran:?}");
+    assert!(!home.project().join("big").exists());
+    let before = std::fs::read_to_string(home.project().join("a.txt")).unwrap();
+    assert_eq!(before, "a\n");
+    assert!(home.ok(&["audit", "verify"]).contains("whole"));
+    // Without the limit it is kept.
+    home.ok(&["exec", "--grant", "fs.*=.", "--", line]);
+    assert_eq!(
+        home.project().join("big").metadata().unwrap().len(),
+        3_000_000
+    );
+}
+
+#[test]
+fn where_no_thread_can_be_started_that_is_said() {
+    let home = Home::new();
+    let ran = without(CLONE3, EPERM, &home, &["exec", "--", "cat", "a.txt"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(70), ""), "{ran:?}");
+    assert!(ran.err.contains("no thread can be started"), "{ran:?}");
+}
