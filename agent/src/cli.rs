@@ -37,7 +37,7 @@ use std::{
 use clap::{Parser, Subcommand};
 use hermitcrab_core::approval::Asking;
 
-use crate::{ambient, exit};
+use crate::{ambient, exit, printing};
 
 /// What went wrong before anything was done: the message and the exit code.
 type Trouble = (String, u8);
@@ -259,7 +259,7 @@ fn begin(arguments: Result<Arguments, clap::Error>, words: &[OsString]) -> ExitC
     let what = arguments
         .what
         .unwrap_or_else(|| What::Repl(repl::Prompt::going_on(arguments.go_on)));
-    ExitCode::from(act(what))
+    ExitCode::from(printing::code(act(what)))
 }
 
 /// `exec rm a.txt`: whose the options are, the agent's or the command's, is told by `--`.

@@ -16,18 +16,36 @@ use std::{
 
 use rustix::fs::FileType;
 
-use crate::cancel::Cancel;
+use crate::{cancel::Cancel, exit};
+
+/// Whether something could not be printed, and not because nobody reads it any more.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// To the standard output.
 pub fn out(words: fmt::Arguments<'_>) {
+    note(&io::stdout().lock().write_fmt(words));
+}
+
+/// Says that something could not be written to the standard output, if that is no matter of
+/// who reads it.
+pub fn note(written: &io::Result<()>) {
     // Of many lines that cannot be written the first says so.
-    static IS_TOLD: AtomicBool = AtomicBool::new(false);
-    let written = io::stdout().lock().write_fmt(words);
     if let Err(error) = written
         && error.kind() != ErrorKind::BrokenPipe
-        && !IS_TOLD.swap(true, Ordering::Relaxed)
+        && !IS_LOST.swap(true, Ordering::Relaxed)
     {
         err(format_args!("cannot write the output: {error}\n"));
+    }
+}
+
+/// What a run ends with that would end with this: what was printed is part of what it did,
+/// and whoever reads a file that lacks some of it is told by the code.
+#[must_use]
+pub fn code(code: u8) -> u8 {
+    note(&io::stdout().lock().flush());
+    match code {
+        exit::OK if IS_LOST.load(Ordering::Relaxed) => exit::ENVIRONMENT,
+        code => code,
     }
 }
 

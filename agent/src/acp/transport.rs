@@ -13,6 +13,8 @@ use std::{
 use futures::{SinkExt as _, StreamExt as _, channel::mpsc, executor::block_on};
 use serde_json::{Value, json};
 
+use crate::printing;
+
 use super::{
     complaint::shortened,
     frame::{Decoder, Frame},
@@ -58,14 +60,20 @@ impl Transport {
         let (into, incoming) = mpsc::channel(LINES_UNDER_WAY);
         let (done, left) = plain::channel();
         let answers = outgoing.clone();
+        let mut heard = into.clone();
         thread::Builder::new()
             .name("acp-read".into())
             .spawn(move || read(input, into, answers))?;
         thread::Builder::new()
             .name("acp-write".into())
             .spawn(move || {
-                // A client that went away is seen by the reader.
-                let _ = write(output, out);
+                // A client that cannot be told anything is as good as gone, also one that
+                // still speaks.
+                let written = write(output, out);
+                printing::note(&written);
+                if written.is_err() {
+                    heard.close_channel();
+                }
                 // Nobody waits where the server went away first.
                 let _ = done.send(());
             })?;
@@ -115,6 +123,8 @@ fn read(
     if open && let Some(frame) = decoder.finish() {
         hand_on(frame, &mut into, &mut answers);
     }
+    // Whoever writes could close it as well, and has a way to.
+    into.close_channel();
 }
 
 /// Whether anybody still listens.

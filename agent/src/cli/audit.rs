@@ -25,7 +25,7 @@ use crate::{
         printed::Printed,
         show::{LOOK_AGAIN, NAME_LETTERS_MIN, Selection},
     },
-    exit,
+    exit, printing,
     screen::visible,
     store::State,
 };
@@ -229,7 +229,9 @@ impl Page {
             let line = printed.line(record);
             heading.and_then(|()| writeln!(out, "{line}"))
         };
-        match written.and_then(|()| out.flush()) {
+        let written = written.and_then(|()| out.flush());
+        printing::note(&written);
+        match written {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    io::{BufRead, IsTerminal as _, Write},
+    io::{BufRead, IsTerminal as _},
     rc::Rc,
 };
 
@@ -211,7 +211,6 @@ fn told(turn: &ChatTurn) {
     if let Some(why) = cut_off(turn.end) {
         say(why);
     }
-    let mut out = std::io::stdout().lock();
     // A reader that went away is no failure of the turn.
-    let _ = writeln!(out, "{}", turn.text);
+    println!("{}", turn.text);
 }

@@ -10,7 +10,7 @@ mod through;
 use std::{
     cell::Cell,
     fs::File,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     os::fd::{AsFd, BorrowedFd},
     path::Path,
     rc::Rc,
@@ -320,7 +320,7 @@ pub(super) fn print_whole(run: &CommandRun) {
     let text = text.trim_end_matches('\n');
     // A reader that went away is no failure of the command.
     if !text.is_empty() {
-        let _printed = writeln!(io::stdout().lock(), "{text}");
+        println!("{text}");
     }
     let left_out = run
         .output_letters

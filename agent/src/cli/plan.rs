@@ -9,7 +9,7 @@ mod wrong;
 
 use std::{
     collections::BTreeMap,
-    io::{Read, Write},
+    io::Read,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -455,7 +455,6 @@ fn each_risk(plan: &Plan, steps: &[Step], workspace: &Path, risks: &mut BTreeMap
 }
 
 fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
     // A reader that went away is no failure of the plan.
-    let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
+    println!("{}", text.trim_end_matches('\n'));
 }

@@ -1,9 +1,6 @@
 //! `call`: a session for one tool call.
 
-use std::{
-    borrow::Cow,
-    io::{IsTerminal as _, Write},
-};
+use std::{borrow::Cow, io::IsTerminal as _};
 
 use hermitcrab_core::{outcome::DenialCode, tool::Tool};
 use serde_json::Value;
@@ -83,14 +80,13 @@ fn hint(fate: &Fate, tool: &str) -> Option<String> {
 
 /// A program gets the words as they are; on a terminal nothing in them draws.
 fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let shown = if out.is_terminal() {
+    let shown = if std::io::stdout().is_terminal() {
         Cow::Owned(visible(text))
     } else {
         Cow::Borrowed(text)
     };
     // A reader that went away is no failure of the call.
-    let _ = writeln!(out, "{shown}");
+    println!("{shown}");
 }
 
 pub(super) fn code(fate: &Fate) -> u8 {

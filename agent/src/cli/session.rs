@@ -2,7 +2,7 @@
 
 mod which;
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 use hermitcrab_core::approval::Asking;
@@ -112,7 +112,7 @@ pub fn session(session: &Session) -> u8 {
 
 /// A reader that went away has seen enough.
 fn print(line: &str) {
-    let _written = writeln!(std::io::stdout().lock(), "{line}");
+    println!("{line}");
 }
 
 fn trouble(error: &ControlError) -> Trouble {

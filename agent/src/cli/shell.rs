@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::{Arguments, say};
-use crate::{config::keys, exit, screen::visible};
+use crate::{config::keys, exit, printing, screen::visible};
 
 /// Writes the completions for a shell.
 pub fn completions(shell: Shell) -> u8 {
@@ -58,6 +58,6 @@ pub fn manual(directory: &Path) -> u8 {
 
 fn written(bytes: &[u8]) -> u8 {
     // A reader that went away has had enough.
-    let _ = std::io::stdout().lock().write_all(bytes);
+    printing::note(&std::io::stdout().lock().write_all(bytes));
     exit::OK
 }

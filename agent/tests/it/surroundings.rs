@@ -9,7 +9,7 @@ use std::{
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
-use crate::support::home::{Home, Ran};
+use crate::support::home::{Home, Ran, until};
 
 /// prlimit(2), getrlimit(2), setrlimit(2).
 #[cfg(target_arch = "x86_64")]
@@ -158,4 +158,77 @@ fn where_no_thread_can_be_started_that_is_said() {
     let ran = without(CLONE3, EPERM, &home, &["exec", "--", "cat", "a.txt"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(70), ""), "{ran:?}");
     assert!(ran.err.contains("no thread can be started"), "{ran:?}");
+}
+
+#[test]
+fn what_could_not_be_printed_is_told_by_the_code_as_well() {
+    let home = Home::new();
+    home.ok(&["exec", "--grant", "fs.*=.", "--", "echo b > b.txt"]);
+    let call = ["call", "read_file", r#"{"path": "a.txt"}"#];
+    for (words, told) in [
+        (&["config", "show", "mode"][..], "cannot write the output"),
+        (&["audit"], "cannot write the output"),
+        (&["audit", "verify"], "cannot write the output"),
+        (&call, "cannot write the output"),
+        (&["completions", "bash"], "cannot write the output"),
+        (&["doctor"], "cannot write the output"),
+        (&["undo"], "cannot write the output"),
+    ] {
+        // The kernel's own file that takes nothing.
+        let ran = after(&home, "exec >/dev/full", words);
+        assert_eq!(ran.code, Some(69), "{words:?}: {ran:?}");
+        assert_eq!(ran.err.matches(told).count(), 1, "{words:?}: {ran:?}");
+    }
+    // It was taken back all the same.
+    assert!(!home.project().join("b.txt").exists());
+    // Who reads no further is no failure.
+    let gone = Command::new("bash")
+        .args(["-c", "set -o pipefail; \"$0\" audit | true"])
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .env("HOME", home.path())
+        .current_dir(home.project())
+        .status();
+    assert_eq!(gone.unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_editor_that_can_be_told_nothing_is_as_good_as_gone() {
+    let home = Home::new();
+    let mut server = home
+        .command(
+            &home.project(),
+            &["acp", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"],
+        )
+        .stdin(Stdio::piped())
+        .stdout(
+            std::fs::File::options()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+        )
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // It goes on listening to nobody, though what it reads from stays open.
+    let mut input = server.stdin.take().unwrap();
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    std::io::Write::write_all(&mut input, format!("{hello}\n").as_bytes()).unwrap();
+    let ended = until(|| server.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(69));
+    drop(input);
+    // One that hangs up has seen enough.
+    let mut server = home
+        .command(
+            &home.project(),
+            &["acp", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"],
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, format!("{hello}\n").as_bytes()).unwrap();
+    drop(input);
+    let ended = until(|| server.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
 }
