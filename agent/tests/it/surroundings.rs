@@ -232,3 +232,33 @@ fn an_editor_that_can_be_told_nothing_is_as_good_as_gone() {
     let ended = until(|| server.try_wait().unwrap());
     assert_eq!(ended.code(), Some(0));
 }
+
+/// A shell under the name of bash that is another one.
+#[test]
+fn a_shell_that_is_only_called_bash_is_named_and_nothing_goes_round_in_it() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can mount another shell over bash");
+        return;
+    }
+    let home = Home::new();
+    let other = "mount --bind /bin/dash /usr/bin/bash || exit 99; exec \"$@\"";
+    let ran = ran(Command::new("unshare")
+        .args([
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            other,
+            "sh",
+        ])
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["exec", "--grant", "fs.*=.", "--", "echo hi > b.txt"])
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(126), ""), "{ran:?}");
+    assert!(ran.err.contains("is another shell"), "{ran:?}");
+    assert!(!home.project().join("b.txt").exists());
+}

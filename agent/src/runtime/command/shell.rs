@@ -26,6 +26,12 @@ impl Shell {
     }
 }
 
+/// What another shell under the name of this one says, before it goes round for ever in words
+/// that are none of its own.
+const NO_BASH: &str = "case ${BASH_VERSION-} in '') echo 'hermitcrab: what is called bash on this \
+    machine (/usr/bin/bash) is another shell, and commands are run by bash; install it there' >&2; \
+    exit 126;; esac; ";
+
 /// The script around a command, which is read from a file. Messages of the shell
 /// count its lines: the command stands as far down as if it were written out. Of a
 /// directory that is gone at the end the shell says so, as it does under Hermes; of one
@@ -37,7 +43,7 @@ pub(super) fn script(shell: Shell, command: &str) -> String {
     };
     let down = "\n".repeat(command.matches('\n').count());
     format!(
-        "{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin set -- \"$(< {EXCHANGE_DIR}/base)\"; \
+        "{NO_BASH}{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin set -- \"$(< {EXCHANGE_DIR}/base)\"; \
          until builtin cd -- \"${{1:-/}}\" 2>/dev/null || [[ $1 == \"${{1%/*}}\" ]]; do builtin set -- \"${{1%/*}}\" above; done\n\
          builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || {{ [[ -z ${{2-}} ]] || pwd -P > {EXCHANGE_DIR}/cwd.left; exit 126; }}; \
          builtin set --\n\
