@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use hermitcrab_sandbox::{open_files, starting_limits};
 
+/// What a person may do with what they make.
+const OWN: u32 = 0o700;
+
 fn main() -> ExitCode {
     // Nothing may come before this: the sandbox's helper is this program, too.
     hermitcrab_sandbox::maybe_run_as_child();
@@ -20,6 +23,13 @@ fn main() -> ExitCode {
     }
     if let Err(error) = starting_limits::make_room() {
         eprintln!("hermitcrab: {error}");
+        return ExitCode::from(hermitcrab::exit::ENVIRONMENT);
+    }
+    let umask = hermitcrab::ambient::umask();
+    if umask & OWN != 0 {
+        eprintln!(
+            "hermitcrab: what it makes would be closed to you as well (umask {umask:04o}); `umask 077` closes it to all others"
+        );
         return ExitCode::from(hermitcrab::exit::ENVIRONMENT);
     }
     if let Err(error) = hermitcrab::ambient::on_full_file() {

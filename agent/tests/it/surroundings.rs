@@ -233,6 +233,24 @@ fn an_editor_that_can_be_told_nothing_is_as_good_as_gone() {
     assert_eq!(ended.code(), Some(0));
 }
 
+#[test]
+fn a_umask_that_opens_to_all_or_closes_to_oneself_loses_nothing() {
+    let home = Home::new();
+    let set = ["config", "set", "limits.pids_max", "200"];
+    let made = after(&home, "umask 000", &set);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    // What it made itself it takes for its person's own.
+    let shown = after(&home, "umask 000", &["config", "show", "limits.pids_max"]);
+    assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{shown:?}");
+    assert!(shown.out.contains("200"), "{shown:?}");
+    for umask in ["777", "700", "0200"] {
+        let before = format!("umask {umask}");
+        let ran = after(&home, &before, &["exec", "--", "cat", "a.txt"]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(69), ""), "{ran:?}");
+        assert!(ran.err.contains("`umask 077`"), "{ran:?}");
+    }
+}
+
 /// A shell under the name of bash that is another one.
 #[test]
 fn a_shell_that_is_only_called_bash_is_named_and_nothing_goes_round_in_it() {
