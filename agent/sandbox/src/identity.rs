@@ -197,6 +197,12 @@ fn turned(extents: &[Extent]) -> Vec<Extent> {
     extents.iter().map(turn).collect()
 }
 
+/// Whether root of the user namespace this process is in is somebody else outside of it. In
+/// doubt it is root.
+pub(crate) fn root_is_somebody_else() -> bool {
+    outer_ids("/proc/self/uid_map").is_ok_and(|ids| mapped(&ids.0, 0).is_some_and(|id| id != 0))
+}
+
 /// Whether this process can prepare mounts for others.
 fn may_mount() -> bool {
     rustix::thread::capabilities(None)

@@ -20,6 +20,7 @@ use hermitcrab_core::rules::Withheld;
 use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
+use crate::identity;
 use crate::net::Network;
 use crate::program::SpawnerProgram;
 use crate::spawn::{
@@ -173,6 +174,8 @@ struct Facts {
     values: BTreeMap<String, Vec<String>>,
     view_held_back: bool,
     contained: bool,
+    /// Whether uid 0 of this process's user namespace is another one outside of it.
+    root_is_somebody_else: bool,
     confined: Confined,
 }
 
@@ -201,6 +204,7 @@ impl Facts {
             values,
             view_held_back: listed && !outside,
             contained: crate::dircap::kernel_contains_paths(),
+            root_is_somebody_else: identity::root_is_somebody_else(),
             confined: finished.confined.clone(),
         }
     }
@@ -220,9 +224,10 @@ impl Facts {
         let (available, seen) = match mechanism {
             Mechanism::UserNamespace => {
                 let (own, seen) = self.own_namespace("user");
-                let root = self
-                    .one("uid")
-                    .is_none_or(|map| map.split(' ').nth(1) == Some("0"));
+                // Root of a namespace that an ordinary user made is that user to the machine.
+                let root = self.one("uid").is_none_or(|map| {
+                    map.split(' ').nth(1) == Some("0") && !self.root_is_somebody_else
+                });
                 (own.map(|own| own && !root), seen)
             }
             Mechanism::MountNamespace => self.own_namespace("mnt"),

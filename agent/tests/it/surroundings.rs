@@ -251,6 +251,64 @@ fn a_umask_that_opens_to_all_or_closes_to_oneself_loses_nothing() {
     }
 }
 
+/// As with `unshare -r`, or in a container of an ordinary user's that maps one id.
+#[test]
+fn root_of_an_ordinary_users_namespace_runs_commands_as_that_user() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can become an ordinary user");
+        return;
+    }
+    let home = Home::new();
+    let user = 54_321;
+    for place in [home.path(), &home.project(), &home.project().join("a.txt")] {
+        std::os::unix::fs::chown(place, Some(user), Some(user)).unwrap();
+    }
+    let inside = |starter: &[&str], words: &[&str]| {
+        ran(Command::new("setpriv")
+            .args([
+                "--reuid=54321",
+                "--regid=54321",
+                "--clear-groups",
+                "--inh-caps=-all",
+            ])
+            .args(starter)
+            .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+            .args(words)
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
+    };
+    let line = "cat a.txt; id -u; echo b > b.txt; : > /proc/sys/kernel/hostname && echo open";
+    let words = ["exec", "--grant", "fs.*=.", "--", line];
+    let made = home.project().join("b.txt");
+    for starter in [&["unshare", "--user", "--map-root-user"][..], &[]] {
+        let ran = inside(starter, &words);
+        let id = if starter.is_empty() { "54321" } else { "0" };
+        assert_eq!(
+            (ran.code, ran.out),
+            (Some(1), format!("a\n{id}\n")),
+            "{}",
+            ran.err
+        );
+        let owner = std::os::unix::fs::MetadataExt::uid(&made.metadata().unwrap());
+        assert_eq!(owner, user);
+        std::fs::remove_file(&made).unwrap();
+    }
+    let home = Home::new();
+    // Where the only id is the machine's root's, as before.
+    let ran = ran(Command::new("unshare")
+        .args(["--user", "--map-root-user"])
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(words)
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+    assert!(!home.project().join("b.txt").exists());
+}
+
 /// A shell under the name of bash that is another one.
 #[test]
 fn a_shell_that_is_only_called_bash_is_named_and_nothing_goes_round_in_it() {
