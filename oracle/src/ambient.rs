@@ -32,6 +32,21 @@ pub struct Ambient {
     pub today: String,
 }
 
+/// Why what `HERMITCRAB_CACHE` says cannot be followed, if so: a directory below wherever
+/// somebody is would be another one at each place, and to leave it out would fill one that
+/// was not meant.
+#[must_use]
+pub fn cache_refused() -> Option<String> {
+    let said = std::env::var_os("HERMITCRAB_CACHE").filter(|said| !said.is_empty())?;
+    let path = PathBuf::from(said);
+    (!path.is_absolute()).then(|| {
+        format!(
+            "HERMITCRAB_CACHE is `{}`, which does not begin with `/`; name a directory by its whole path, or take the variable away",
+            path.display().to_string().escape_debug()
+        )
+    })
+}
+
 /// Reads the surroundings.
 #[must_use]
 pub fn read() -> Ambient {

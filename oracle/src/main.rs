@@ -31,6 +31,14 @@ fn main() -> ExitCode {
         eprintln!("error: {error}");
         return ExitCode::from(exit::ENVIRONMENT);
     }
+    let serves = matches!(
+        cli.command,
+        Command::AgentWorker { .. } | Command::Agent { .. } | Command::ShellWorker
+    );
+    if let Some(why) = ambient::cache_refused().filter(|_| !serves) {
+        eprintln!("error: {why}");
+        return ExitCode::from(exit::USAGE);
+    }
     let code = match cli.command {
         // The worker must have a single thread, so it comes before all else.
         Command::AgentWorker { isolation, fault } => {

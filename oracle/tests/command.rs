@@ -49,6 +49,34 @@ fn check_vectors(text: &str) -> Output {
 }
 
 #[test]
+fn a_place_for_environments_that_is_no_whole_path_is_refused_and_not_left_out() {
+    let place = vectors(r#"{"schema": 1, "suite": "s", "cases": []}"#);
+    let vectors = place.path().to_str().unwrap();
+    let listed = |cache: &str| {
+        Command::new(env!("CARGO_BIN_EXE_bisim"))
+            .args(["check", "--list", "--vectors", vectors])
+            .env("HERMITCRAB_CACHE", cache)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    for cache in ["some/cache", "./cache", "~/cache"] {
+        let output = listed(cache);
+        assert_eq!(code(&output), 64, "{}", errors(&output));
+        let told = format!("HERMITCRAB_CACHE is `{cache}`");
+        assert!(errors(&output).contains(&told), "{}", errors(&output));
+    }
+    for cache in ["", vectors] {
+        let output = listed(cache);
+        assert!(
+            !errors(&output).contains("HERMITCRAB_CACHE"),
+            "{}",
+            errors(&output)
+        );
+    }
+}
+
+#[test]
 fn a_malformed_vector_is_exit_code_5_with_file_and_place() {
     let output = check_vectors("{\"schema\": 1,\n \"suite\": ]");
     assert_eq!(code(&output), 5);
