@@ -145,6 +145,7 @@ impl Identity {
 
     /// Writes the maps of a process in a new user namespace.
     pub(crate) fn write_maps(&self, child: &Cloneling) -> Result<(), StepError> {
+        own_proc()?;
         let path = format!("/proc/{}", child.number);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(&path, flags, Mode::empty()).at(Step::MapIds, path.clone())?;
@@ -201,6 +202,18 @@ fn turned(extents: &[Extent]) -> Vec<Extent> {
 /// doubt it is root.
 pub(crate) fn root_is_somebody_else() -> bool {
     outer_ids("/proc/self/uid_map").is_ok_and(|ids| mapped(&ids.0, 0).is_some_and(|id| id != 0))
+}
+
+/// Whether numbers of processes mean the same here and below `/proc`; else what lies there
+/// under the number of a child is another's.
+fn own_proc() -> Result<(), StepError> {
+    let named = fs::read_link("/proc/self").at(Step::MapIds, "/proc/self")?;
+    let own = std::process::id().to_string();
+    if named.as_os_str() == own.as_str() {
+        return Ok(());
+    }
+    let why = "`/proc` is that of another process namespace; mount this one's there, as `unshare --mount-proc` does";
+    Err(StepError::new(Step::MapIds, "", io::Error::other(why)))
 }
 
 /// Whether this process can prepare mounts for others.

@@ -309,6 +309,30 @@ fn root_of_an_ordinary_users_namespace_runs_commands_as_that_user() {
     assert!(!home.project().join("b.txt").exists());
 }
 
+#[test]
+fn the_proc_of_another_process_namespace_is_named_and_nobody_else_is_touched() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can make a process namespace alone");
+        return;
+    }
+    let home = Home::new();
+    let inside = |words: &[&str]| {
+        ran(Command::new("unshare")
+            .args(["--pid", "--fork", env!("CARGO_BIN_EXE_hermitcrab")])
+            .args(words)
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
+    };
+    let told = inside(&["doctor"]);
+    assert_eq!(told.code, Some(69), "{told:?}");
+    let why = "`/proc` is that of another process namespace";
+    assert!(told.err.contains(why), "{told:?}");
+    let ran = inside(&["exec", "--", "cat", "a.txt"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+}
+
 /// A shell under the name of bash that is another one.
 #[test]
 fn a_shell_that_is_only_called_bash_is_named_and_nothing_goes_round_in_it() {
