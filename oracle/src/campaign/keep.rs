@@ -153,12 +153,17 @@ impl Log {
         if whole == 0 {
             writeln!(file, "{head}").map_err(|e| on("write", e))?;
         }
-        Ok(Self {
+        let log = Self {
             file,
             path,
             place: place.to_owned(),
             old,
-        })
+        };
+        // A run may have been killed between a finding's line and its file.
+        for seen in log.old.iter().filter(|seen| is_finding(seen)) {
+            log.keep(seen)?;
+        }
+        Ok(log)
     }
 
     /// What the log held when it was opened.
@@ -174,7 +179,7 @@ impl Log {
         let line = serde_json::to_string(seen).map_err(|error| error.to_string())?;
         writeln!(self.file, "{line}")
             .map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))?;
-        if matches!(seen.fate, Fate::AgentUnsafe | Fate::Differs) {
+        if is_finding(seen) {
             self.keep(seen)?;
         }
         Ok(())
@@ -202,8 +207,11 @@ impl Log {
             return Ok(());
         }
         let text = suite_of(&file, &case).map_err(|error| error.to_string())?;
+        // Until it is whole it has another name: half of one would never be made again.
+        let part = dir.join(format!("{file}.json.part"));
         fs::create_dir_all(&dir)
-            .and_then(|()| fs::write(&path, text))
+            .and_then(|()| fs::write(&part, text))
+            .and_then(|()| fs::rename(&part, &path))
             .map_err(|error| format!("cannot keep the finding `{}`: {error}", path.display()))?;
         let word = if seen.fate == Fate::AgentUnsafe {
             "UNSAFE"
@@ -216,6 +224,11 @@ impl Log {
         );
         Ok(())
     }
+}
+
+/// Whether it is kept as a vector.
+const fn is_finding(seen: &Examined) -> bool {
+    matches!(seen.fate, Fate::AgentUnsafe | Fate::Differs)
 }
 
 /// Writes the counts as JSON.
@@ -339,6 +352,38 @@ mod tests {
         // The log tells it, for a run that goes on.
         let mut again = Log::open(dir.path(), Deal::Worlds(Target::Crashes), 5, true).unwrap();
         assert_eq!(again.take_old(), [found]);
+    }
+
+    #[test]
+    fn a_kill_between_a_findings_line_and_its_file_loses_neither() {
+        let dir = tempfile::tempdir().unwrap();
+        let deal = Deal::Worlds(Target::Sequences);
+        let mut log = Log::open(dir.path(), deal, 5, false).unwrap();
+        let found = Examined {
+            fate: Fate::AgentUnsafe,
+            smallest: Some("sequence:0+h0+c2.0".to_owned()),
+            ..seen(3)
+        };
+        log.add(&found).unwrap();
+        drop(log);
+        let findings = dir.path().join("findings");
+        let kept = findings.join("generated-sequence.0.h0.c2.0.json");
+        let whole = fs::read_to_string(&kept).unwrap();
+        // The line was written, of the file nothing or half.
+        fs::remove_file(&kept).unwrap();
+        fs::write(findings.join("generated-sequence.0.h0.c2.0.json.part"), "{").unwrap();
+        let again = Log::open(dir.path(), deal, 5, true).unwrap();
+        assert_eq!(fs::read_to_string(&kept).unwrap(), whole);
+        assert_eq!(fs::read_dir(&findings).unwrap().count(), 1);
+        // One that is there stays as it is.
+        fs::write(&kept, "somebody looked at it\n").unwrap();
+        drop(again);
+        let mut again = Log::open(dir.path(), deal, 5, true).unwrap();
+        assert_eq!(again.take_old(), [found]);
+        assert_eq!(
+            fs::read_to_string(&kept).unwrap(),
+            "somebody looked at it\n"
+        );
     }
 
     #[test]
