@@ -191,3 +191,31 @@ fn names_change_places_before_the_call_that_is_meant_and_are_put_back() {
         );
     }
 }
+
+#[test]
+fn a_step_before_the_one_that_is_raced_works_in_peace() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    for moment in ["first", "always", "before~1"] {
+        let name = format!("race:undo-write+file-to-data+all+{moment}");
+        let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
+        let world = world.unwrap();
+        let mut job = judge::job("for n in $(seq 200); do cat pz/flipped.txt; done");
+        job.script.push(job.script[0].clone());
+        let spec = job.world.as_mut().unwrap();
+        (spec.files, spec.flip) = (world.files, world.flip);
+        let trace = shell.run(job).unwrap();
+        let told: Vec<(bool, bool)> = trace
+            .steps
+            .iter()
+            .map(|step| {
+                let seen: Seen = serde_json::from_value(step.answer.clone()).unwrap();
+                (step.text.contains("CANARY-DB"), seen.flips > 0)
+            })
+            .collect();
+        assert_eq!(told, [(false, false), (true, true)], "{moment}");
+        assert_eq!(trace.effects, [], "{moment}");
+    }
+}

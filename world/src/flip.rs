@@ -84,6 +84,11 @@ impl Flipper {
         Ok(flipper)
     }
 
+    /// Whether they change places in this step.
+    pub(crate) fn is_in(&self, step: usize) -> bool {
+        step >= self.flip.from
+    }
+
     /// Exchanges the two; whether both were there.
     fn exchange(&self) -> bool {
         rustix::fs::renameat_with(

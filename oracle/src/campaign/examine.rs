@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{RawTrace, StepOutcome};
+use bisim_world::protocol::{RawTrace, StepOutcome, StepTrace};
 use hermitcrab_core::plan::ErrorKind;
 use serde::{Deserialize, Serialize};
 
@@ -319,8 +319,10 @@ impl Trio {
             return Err(WorldError::new("verdict", result.verdict.why));
         };
         // A step that ran out of time has not said how often names changed places.
-        out.windows = course(hermes)
-            .zip(course(agent))
+        // The last step is the one that is raced.
+        let raced = |trace: &RawTrace| trace.steps.last().and_then(course);
+        out.windows = raced(hermes)
+            .zip(raced(agent))
             .map(|(hermes, agent)| Windows { hermes, agent });
         out.verdict = Some(result.label.clone());
         Ok(if result.agent_effect {
@@ -450,15 +452,15 @@ fn of_both(result: &CaseResult) -> Result<&RawTrace, WorldError> {
 }
 
 /// What happened to the first step of a run from outside.
-fn course(trace: &RawTrace) -> Option<bisim_world::flip::Seen> {
-    serde_json::from_value(trace.steps.first()?.answer.clone()).ok()
+fn course(step: &StepTrace) -> Option<bisim_world::flip::Seen> {
+    serde_json::from_value(step.answer.clone()).ok()
 }
 
 /// What is left of a call in whose middle the agent was killed.
 fn left(result: &CaseResult) -> Option<Left> {
     let (hermes, agent) = (result.hermes.as_ref()?, result.agent.as_ref()?);
     let (whole, found) = (hermes.steps.first()?, agent.steps.first()?);
-    let seen = course(agent)?;
+    let seen = course(found)?;
     Some(Left {
         changes: seen.changes,
         is_cut: seen.cut,

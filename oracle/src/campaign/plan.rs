@@ -9,7 +9,7 @@ use bisim_world::protocol::When;
 use crate::generate::crashes::CHANGES_MAX;
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
 use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
-use crate::generate::races::{self, SWAPS};
+use crate::generate::races;
 use crate::generate::{
     CONTEXTS, CRASHES, Crash, Link, Operator, PathCall, Race, Rendered, SEEDS, Salt, Specimen,
     Target, Trial, USUAL, Variant, operators,
@@ -107,20 +107,20 @@ fn plain_plan(seed: u64, index: u64) -> Option<Trial> {
 
 /// Every operation on every pair of names, at every moment.
 static RACE_SINGLES: LazyLock<u64> =
-    LazyLock::new(|| (races::operations().count() * SWAPS.len() * races::moments().count()) as u64);
+    LazyLock::new(|| (races::pairs().len() * races::moments().count()) as u64);
 
 /// All pairs under all operations at one moment, before the next moment; the
 /// seed says with which of them each moment begins.
 fn plain_race(seed: u64, index: u64) -> Option<Race> {
-    let operations = races::operations().count();
-    let round = (operations * SWAPS.len()) as u64;
+    let round = races::pairs().len() as u64;
     let begin = Numbers::new(seed, 0, 0).next().checked_rem(round)?;
     let place = index.checked_add(begin)?.checked_rem(round)?;
     let place = usize::try_from(place).ok()?;
     let moment = usize::try_from(index.checked_div(round)?).ok()?;
+    let (operation, swap) = *races::pairs().get(place)?;
     Some(Race {
-        operation: races::operations().nth(place.checked_div(SWAPS.len())?)?,
-        swap: SWAPS.get(place.checked_rem(SWAPS.len())?)?,
+        operation,
+        swap,
         holding: Holding::All,
         when: races::moments().nth(moment)?,
         cut: None,
@@ -132,7 +132,7 @@ const RACE_TURNS: u64 = 4;
 
 /// All pairs under all operations in turn, killed and raced at moments the numbers say.
 fn raced_start(seed: u64, place: u64, numbers: &mut Numbers) -> Option<Race> {
-    let round = (races::operations().count() * SWAPS.len()) as u64;
+    let round = races::pairs().len() as u64;
     let moments: Vec<When> = races::moments().collect();
     let before = numbers.below(usize::try_from(CHANGES_MAX).ok()?);
     Some(Race {
@@ -307,7 +307,7 @@ mod tests {
             .iter()
             .map(|name| name.split('+').take(2).collect())
             .collect();
-        assert_eq!(pairs.len(), races::operations().count() * SWAPS.len());
+        assert_eq!(pairs.len(), races::pairs().len());
     }
 
     #[test]

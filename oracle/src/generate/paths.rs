@@ -17,7 +17,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, Decision, FileKind, FileSpec, Held, Rule};
 
 pub use action::{ACTIONS, Action};
-pub(super) use action::{action, planned};
+pub(super) use action::{action, planned, undone, v4a};
 pub use form::{FORMS, Form};
 pub use place::{PLACES, Place};
 

@@ -7,17 +7,21 @@
 //! in the agent each by its own count. The agent may be killed in the middle
 //! besides: then its next start, which puts in order what was begun, is raced as
 //! well. What was served does not matter under a race, either answer can be
-//! right; that nothing was reached outside does.
+//! right; that nothing was reached outside does. Where a race is about taking back what a
+//! call changed, or about what is kept beyond the workspace, the steps before the last are
+//! made in peace.
 
 mod command;
+mod own;
 mod swap;
+mod undone;
 
 use std::fmt;
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::protocol::{FileKind, FileSpec};
-use bisim_world::protocol::{Flip, When};
+use bisim_world::protocol::{FileKind, FileSpec, Flip, Held, When};
+use own::{OWN, Own};
 
 pub use swap::{SWAPS, Swap};
 
@@ -29,9 +33,27 @@ use crate::case::{CWD_DEFAULT, CaseFile};
 /// The highest number of a system call before which names change places.
 pub const WINDOWS_MAX: u32 = 48;
 
-/// Every tool on a name, and commands and plans whose changes are committed.
-pub fn operations() -> impl Iterator<Item = &'static Action> {
-    ACTIONS.iter().chain(command::COMMANDS)
+/// Every tool on a name, commands and plans whose changes are committed, and what is
+/// taken back.
+fn operations() -> impl Iterator<Item = &'static Action> {
+    let plain = ACTIONS.iter().chain(command::COMMANDS);
+    plain.chain(undone::UNDONE)
+}
+
+/// Every operation with every pair of names it goes with, in a fixed order: all pairs of
+/// the workspace, then what tools keep for themselves.
+pub fn pairs() -> &'static [(&'static Action, &'static Swap)] {
+    static PAIRS: LazyLock<Vec<(&'static Action, &'static Swap)>> = LazyLock::new(|| {
+        let with =
+            |operation, swaps: &'static [Swap]| swaps.iter().map(move |swap| (operation, swap));
+        let workspace = operations().flat_map(|operation| with(operation, SWAPS));
+        let own = OWN.iter().flat_map(|own| {
+            let all = own.operations.iter();
+            all.flat_map(move |operation| with(operation, own.swaps))
+        });
+        workspace.chain(own).collect()
+    });
+    &PAIRS
 }
 
 /// The moments in the order they are tried.
@@ -66,25 +88,50 @@ impl Race {
             kind: FileKind::Text("inside\nsecond\n".to_owned()),
             mode: None,
         };
+        let own = self.own();
+        let mut script = Vec::new();
+        // What is held is opened with the first step, and is what it is meant to be by then.
+        if own.is_some() {
+            script.extend(ACTIONS.first().map(|read| read.step("pz/plain.txt")));
+        }
+        script.extend(self.operation.steps(self.swap.path));
+        let from = script.len().saturating_sub(1);
+        let last = script.pop().into_iter();
+        script.extend(last.map(|last| match self.cut {
+            Some(before) => crashes::cut_off(last, before),
+            None => last,
+        }));
         let flip = Flip {
-            one: format!("{CWD_DEFAULT}/{}", self.swap.one),
-            other: format!("{CWD_DEFAULT}/{}", swap::OTHER),
+            one: swap::whole(self.swap.one),
+            other: swap::whole(swap::OTHER),
             files: self.swap.files(),
             when: self.when,
+            from,
         };
-        let step = self.operation.step(self.swap.path);
-        let script = vec![match self.cut {
-            Some(before) => crashes::cut_off(step, before),
-            None => step,
-        }];
+        let mut held = self.holding.held();
+        let more: Option<Held> = held.first().zip(own).map(|(like, own)| Held {
+            id: "own".to_owned(),
+            on: own.on.to_owned(),
+            ..like.clone()
+        });
+        held.extend(more);
         CaseFile {
             world: surroundings::world(vec![plain], Some(flip)),
-            held: Some(self.holding.held()),
-            expect: Some(surroundings::either(
-                "nothing outside the workspace is held",
-            )),
+            held: Some(held),
+            expect: Some(surroundings::either(match own {
+                None => "nothing outside the workspace is held",
+                Some(_) => "nothing outside the workspace and what is kept is held",
+            })),
             ..surroundings::case_file(format!("race:{self}"), USUAL, script)
         }
+    }
+
+    /// Where it is about what a tool keeps for itself.
+    fn own(&self) -> Option<&'static Own> {
+        OWN.iter().find(|own| {
+            let mut swaps = own.swaps.iter();
+            swaps.any(|swap| swap.name == self.swap.name)
+        })
     }
 
     /// The families it is counted under.
@@ -121,9 +168,11 @@ impl Race {
             let number = text.parse().ok();
             number.filter(|number| (1..=WINDOWS_MAX).contains(number))
         };
+        let known = |(one, other): &&(&Action, &Swap)| one.name == operation && other.name == swap;
+        let (operation, swap) = *pairs().iter().find(known)?;
         Some(Self {
-            operation: operations().find(|known| known.name == operation)?,
-            swap: SWAPS.iter().find(|known| known.name == swap)?,
+            operation,
+            swap,
             holding: Holding::named(holding)?,
             when: match when.split_once('~') {
                 None if when == "first" => When::First(true),
@@ -155,12 +204,11 @@ impl fmt::Display for Race {
 
 impl<'a> Arbitrary<'a> for Race {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        static OPERATIONS: LazyLock<Vec<&'static Action>> =
-            LazyLock::new(|| operations().collect());
         static MOMENTS: LazyLock<Vec<When>> = LazyLock::new(|| moments().collect());
+        let (operation, swap) = *bytes.choose(pairs())?;
         Ok(Self {
-            operation: bytes.choose(&OPERATIONS)?,
-            swap: bytes.choose(SWAPS)?,
+            operation,
+            swap,
             holding: *bytes.choose(&Holding::ALL)?,
             when: *bytes.choose(&MOMENTS)?,
             cut: bytes
@@ -180,26 +228,24 @@ mod tests {
     #[test]
     fn every_name_is_one_race_and_every_path_goes_through_what_changes_places() {
         let mut names = BTreeSet::new();
-        for operation in operations() {
-            for swap in SWAPS {
-                assert!(swap.path.starts_with(swap.one), "{}", swap.name);
-                for when in moments() {
-                    let race = Race {
-                        operation,
-                        swap,
-                        holding: Holding::All,
-                        when,
-                        cut: None,
-                    };
-                    let cut = Race {
-                        cut: Some(CHANGES_MAX),
-                        ..race.clone()
-                    };
-                    for race in [race, cut] {
-                        let name = race.to_string();
-                        assert_eq!(Race::named(&name).unwrap().to_string(), name);
-                        assert!(names.insert(name));
-                    }
+        for (operation, swap) in pairs() {
+            assert!(swap.path.starts_with(swap.one), "{}", swap.name);
+            for when in moments() {
+                let race = Race {
+                    operation,
+                    swap,
+                    holding: Holding::All,
+                    when,
+                    cut: None,
+                };
+                let cut = Race {
+                    cut: Some(CHANGES_MAX),
+                    ..race.clone()
+                };
+                for race in [race, cut] {
+                    let name = race.to_string();
+                    assert_eq!(Race::named(&name).unwrap().to_string(), name);
+                    assert!(names.insert(name));
                 }
             }
         }
@@ -211,8 +257,59 @@ mod tests {
             "read+file-to-key+all+first+first",
             "read+file-to-key+all+first+cut~0",
             "read+file-to-key+all+first+cut~3+cut~3",
+            "read+notes-to-key+all+first",
+            "note-add+file-to-key+all+first",
         ] {
             assert!(Race::named(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_step_is_raced_and_only_there_it_is_cut_off() {
+        for (name, steps, held) in [
+            ("write+file-to-key+all+first", 1, vec!["/home/u/proj"]),
+            ("write+file-to-key+nothing+first", 1, vec![]),
+            ("undo-write+file-to-key+all+first", 2, vec!["/home/u/proj"]),
+            (
+                "undo-command-delete+directory-to-keys+all+before~3",
+                2,
+                vec!["/home/u/proj"],
+            ),
+            ("undo-delete+file-to-key+all+first", 1, vec!["/home/u/proj"]),
+            (
+                "note-add+notes-to-key+all+always",
+                2,
+                vec!["/home/u/proj", "/home/u/.hermes/memories"],
+            ),
+            ("note-add+notes-to-key+nothing+always", 2, vec![]),
+            (
+                "skill-edit+skills-to-data+all+first",
+                2,
+                vec!["/home/u/proj", "/home/u/.hermes/skills"],
+            ),
+            (
+                "job-create+jobs-to-key+all+during~4",
+                2,
+                vec!["/home/u/proj", "/home/u/.hermes/cron"],
+            ),
+        ] {
+            for cut in ["", "+cut~7"] {
+                let case = Race::named(&format!("{name}{cut}")).unwrap().case_file();
+                let flip = case.world.unwrap().flip.unwrap();
+                assert_eq!(case.script.len(), steps, "{name}");
+                assert_eq!(flip.from, steps - 1, "{name}");
+                let on: Vec<String> = case.held.unwrap().into_iter().map(|held| held.on).collect();
+                assert_eq!(on, held, "{name}");
+                let cuts: Vec<bool> = case
+                    .script
+                    .iter()
+                    .map(|step| step.cut().is_some())
+                    .collect();
+                let last = cuts.len() - 1;
+                for (place, is_cut) in cuts.into_iter().enumerate() {
+                    assert_eq!(is_cut, place == last && !cut.is_empty(), "{name}{cut}");
+                }
+            }
         }
     }
 }

@@ -23,6 +23,13 @@ pub const CONTEXTS: [Context; 8] = [
     Context::Headless,
 ];
 
+/// Where notes are kept, which whoever makes them holds.
+pub const MEMORIES: &str = "/home/u/.hermes/memories";
+/// The same, of skills.
+pub const SKILLS: &str = "/home/u/.hermes/skills";
+/// The same, of jobs.
+pub const JOBS: &str = "/home/u/.hermes/cron";
+
 /// The context a name does not say.
 pub const USUAL: Context = Context::Interactive;
 

@@ -116,8 +116,8 @@ impl Errand {
     fn held(&self) -> Vec<Held> {
         let mut held = Holding::All.held();
         let more = match self.kind.0 {
-            "notes" => Some(notes::MEMORIES),
-            "skills" => Some(notes::SKILLS),
+            "notes" => Some(surroundings::MEMORIES),
+            "skills" => Some(surroundings::SKILLS),
             _ => None,
         };
         if let Some(on) = more {

@@ -47,6 +47,8 @@ pub const STATE_DIR: &str = "/.agent";
 
 /// The probe that has a plan carried out.
 pub const PLAN_PROBE: &str = "plan";
+/// The probe that takes a commit back.
+pub const UNDO_PROBE: &str = "undo";
 /// The probe that tries out the sandbox in a world.
 pub const ISOLATION_PROBE: &str = "isolation_profile";
 /// Its value if every mandatory mechanism was seen to work.

@@ -30,11 +30,17 @@ impl Course<'_> {
         self.cuts.get(step).copied().flatten()
     }
 
-    /// Lets a step of this interior begin, which is cut off there.
-    pub(super) fn begin(&self, interior: Pid, cut: Option<u32>) -> Result<Running<'_>, WorldError> {
+    /// Lets this step of this interior begin, which is cut off there.
+    pub(super) fn begin(
+        &self,
+        interior: Pid,
+        step: usize,
+        cut: Option<u32>,
+    ) -> Result<Running<'_>, WorldError> {
         let follow = self.follow;
         let subject = Subject { interior, follow };
-        flip::begin(self.flipper.as_ref(), cut, subject, self.forker)
+        let flipper = self.flipper.as_ref().filter(|flipper| flipper.is_in(step));
+        flip::begin(flipper, cut, subject, self.forker)
     }
 }
 

@@ -85,7 +85,7 @@ impl Watch<'_> {
                         begun = true;
                         if let (Some(course), Some(interior)) = (&course, interior) {
                             let cut = course.cut(steps.len()).filter(|_| before_cut.is_none());
-                            running = Some(course.begin(interior, cut)?);
+                            running = Some(course.begin(interior, steps.len(), cut)?);
                             if self.answers.write_all(&[1]).is_err() {
                                 break;
                             }

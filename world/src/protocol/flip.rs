@@ -18,6 +18,18 @@ pub struct Flip {
     pub files: Vec<FileSpec>,
     /// When.
     pub when: When,
+    /// The first step during which they do, counted from 0: those before work in peace.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub from: usize,
+}
+
+/// Whether names change places from the first step on.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the serializer hands a field over by reference"
+)]
+const fn is_first(from: &usize) -> bool {
+    *from == 0
 }
 
 /// When two names change places.

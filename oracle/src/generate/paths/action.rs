@@ -17,6 +17,8 @@ pub struct Action {
 enum By {
     /// A tool of this name.
     Tool(&'static str),
+    /// The same, and what it changed is taken back in a step of its own.
+    Undone(&'static str),
     /// A plan that is carried out, and the calls of whoever has no plans.
     Plan,
 }
@@ -27,7 +29,7 @@ impl Action {
     pub fn step(&self, path: &str) -> Step {
         let args = (self.args)(path);
         match self.by {
-            By::Tool(tool) => Step::Call {
+            By::Tool(tool) | By::Undone(tool) => Step::Call {
                 tool: tool.to_owned(),
                 args,
                 by: None,
@@ -37,6 +39,24 @@ impl Action {
                 input: args,
             },
         }
+    }
+
+    /// The call, and what takes it back where that is meant: the last step is what the
+    /// action is about.
+    pub(in super::super) fn steps(&self, path: &str) -> Vec<Step> {
+        let mut steps = vec![self.step(path)];
+        if let By::Undone(_) = self.by {
+            steps.push(taking_back());
+        }
+        steps
+    }
+}
+
+/// Takes back the newest commit; whoever takes nothing back is given nothing to do.
+fn taking_back() -> Step {
+    Step::Probe {
+        name: crate::subject::agent_world::UNDO_PROBE.to_owned(),
+        input: json!({ "calls": [] }),
     }
 }
 
@@ -50,6 +70,16 @@ pub(in super::super) const fn action(
     Action { name, by, args }
 }
 
+/// The same, taken back afterwards.
+pub(in super::super) const fn undone(
+    name: &'static str,
+    tool: &'static str,
+    args: fn(&str) -> Value,
+) -> Action {
+    let by = By::Undone(tool);
+    Action { name, by, args }
+}
+
 /// The same, by a plan.
 pub(in super::super) const fn planned(name: &'static str, input: fn(&str) -> Value) -> Action {
     Action {
@@ -59,7 +89,7 @@ pub(in super::super) const fn planned(name: &'static str, input: fn(&str) -> Val
     }
 }
 
-fn v4a(lines: &str) -> Value {
+pub(in super::super) fn v4a(lines: &str) -> Value {
     json!({
         "mode": "patch",
         "patch": format!("*** Begin Patch\n{lines}\n*** End Patch"),

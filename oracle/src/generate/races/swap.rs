@@ -13,7 +13,7 @@ pub(super) const OTHER: &str = "pz/.aside";
 pub struct Swap {
     /// Stable, unique, kebab-case.
     pub name: &'static str,
-    /// What changes places, relative to the workspace.
+    /// What changes places, relative to the workspace or from the root.
     pub one: &'static str,
     /// What the operation is given: the same, or something below it.
     pub path: &'static str,
@@ -21,6 +21,17 @@ pub struct Swap {
     target: &'static str,
     /// Whether a file is there.
     is_there: bool,
+    /// What it says.
+    text: &'static str,
+}
+
+/// A path of the world: those that do not say so are relative to the workspace.
+pub(super) fn whole(path: &str) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{CWD_DEFAULT}/{path}")
+    }
 }
 
 impl Swap {
@@ -28,7 +39,7 @@ impl Swap {
     #[must_use]
     pub fn files(&self) -> Vec<FileSpec> {
         let spec = |path: &str, kind| FileSpec {
-            path: format!("{CWD_DEFAULT}/{path}"),
+            path: whole(path),
             kind,
             mode: None,
         };
@@ -37,7 +48,7 @@ impl Swap {
             files.push(spec(self.one, FileKind::Dir(true)));
         }
         if self.is_there {
-            files.push(spec(self.path, FileKind::Text("inside\n".to_owned())));
+            files.push(spec(self.path, FileKind::Text(self.text.to_owned())));
         }
         files.push(spec(OTHER, FileKind::Symlink(self.target.to_owned())));
         files
@@ -56,6 +67,25 @@ const fn swap(
         path,
         target,
         is_there,
+        text: "inside\n",
+    }
+}
+
+/// A pair beyond the workspace: what changes places, a file there and what it says, and
+/// where the link leads.
+pub(super) const fn own(
+    name: &'static str,
+    one: &'static str,
+    (path, text): (&'static str, &'static str),
+    target: &'static str,
+) -> Swap {
+    Swap {
+        name,
+        one,
+        path,
+        target,
+        is_there: true,
+        text,
     }
 }
 

@@ -8,11 +8,7 @@ use super::{
     errands::{Files, call},
     text::word,
 };
-
-/// Where notes and skills are kept, which whoever makes them holds.
-pub const MEMORIES: &str = "/home/u/.hermes/memories";
-/// See [`MEMORIES`].
-pub const SKILLS: &str = "/home/u/.hermes/skills";
+use crate::generate::surroundings::{MEMORIES, SKILLS};
 
 /// A list of what is to be done, made, changed and read, now and then as a text that
 /// holds the list.

@@ -7,10 +7,7 @@ use hermitcrab::runtime::{Runtime, UndoTrouble};
 use hermitcrab_sandbox::journal::{CommitId, UndoError};
 use serde_json::{Value, json};
 
-use crate::subject::agent_world::{AgentWorld, ProbeError};
-
-/// The probe that takes a commit back.
-const UNDO_PROBE: &str = "undo";
+use crate::subject::agent_world::{AgentWorld, ProbeError, UNDO_PROBE};
 
 /// Takes back the commit with the place `of` of the input among all that are kept,
 /// counted from the oldest; without one, the newest.
