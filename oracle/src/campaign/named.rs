@@ -16,10 +16,12 @@ mod service;
 mod testing;
 mod unvouched;
 mod view;
+mod yes;
 
 use bisim_world::protocol::{FileKind, Happened, RawTrace, Step};
 
 use crate::case::Case;
+use crate::generate::surroundings::{JOBS, MEMORIES, SKILLS};
 use crate::holdings::{Holdings, below};
 use crate::relation::{Finding, StepJudgement};
 use crate::result::CaseResult;
@@ -153,17 +155,13 @@ fn is_held(case: &Case, agent: Option<&RawTrace>, at: usize) -> bool {
         }
         _ => return true,
     };
+    let runs = matches!(tool.as_str(), "terminal" | "execute_code");
     // A child runs commands only if that was forwarded to it.
-    if tool == "terminal" && !holdings.may(by.as_deref(), "proc.exec", "*") {
+    if runs && !holdings.may(by.as_deref(), "proc.exec", "*") {
         return false;
     }
-    let path = match tool.as_str() {
-        // A command may do anything below its directory, and more where it names more.
-        "terminal" => (!names_elsewhere(case, args)).then(|| case.cwd().to_owned()),
-        _ => args
-            .get("path")
-            .and_then(serde_json::Value::as_str)
-            .and_then(|path| plain(case, path)),
+    let Some(paths) = places(case, tool, args) else {
+        return false;
     };
     let verbs: &[&str] = match tool.as_str() {
         "read_file" => &["fs.read"],
@@ -171,32 +169,70 @@ fn is_held(case: &Case, agent: Option<&RawTrace>, at: usize) -> bool {
         "search_files" => &["fs.read", "fs.list"],
         _ => &["fs.create", "fs.modify", "fs.delete"],
     };
-    // A patch names its files in its text; what leads elsewhere is nobody's.
-    path.is_some_and(|path| {
+    let is_one = paths.len() == 1;
+    // What leads elsewhere is nobody's.
+    paths.iter().all(|path| {
         // A change and a search look first; where only a grant for so many uses lets them
         // look, that use may have been the last.
         let mut left = holdings.clone();
         left.spend();
-        let looks_freely = left.may(by.as_deref(), "fs.read", &path);
+        let looks_freely = left.may(by.as_deref(), "fs.read", path);
         // Each thing a command changes is a use, and it may change several; so is each
         // directory a search lists, and each file it reads.
         let is_one_use = match tool.as_str() {
-            "terminal" | "search_files" => false,
+            "terminal" | "execute_code" | "search_files" => false,
             "read_file" => true,
-            _ => looks_freely,
+            _ => looks_freely && is_one,
         };
         let holdings = if is_one_use { &holdings } else { &left };
         verbs
             .iter()
-            .all(|verb| holdings.may(by.as_deref(), verb, &path))
+            .all(|verb| holdings.may(by.as_deref(), verb, path))
     })
 }
 
+/// All places a call may be about, as far as it says them plainly.
+fn places(case: &Case, tool: &str, args: &serde_json::Value) -> Option<Vec<String>> {
+    let field = |name: &str| args.get(name).and_then(serde_json::Value::as_str);
+    match tool {
+        // A command may do anything below its directory, and more where it names more.
+        "terminal" | "execute_code" => {
+            let text = match tool {
+                "terminal" => field("command").map(str::to_owned),
+                _ => field("code").map(|code| code.replace(CODE_MARKS, " ")),
+            };
+            let stays = !names_elsewhere(case, &text.unwrap_or_default());
+            stays.then(|| vec![case.cwd().to_owned()])
+        }
+        "memory" => Some(vec![MEMORIES.to_owned()]),
+        "skill_manage" => Some(vec![SKILLS.to_owned()]),
+        "cronjob" => Some(vec![JOBS.to_owned()]),
+        // A patch names its files in its text.
+        "patch" if args.get("patch").is_some() => {
+            let text = field("patch").unwrap_or_default();
+            let headings = text.lines().filter_map(|line| line.strip_prefix("*** "));
+            headings
+                .filter(|heading| !matches!(*heading, "Begin Patch" | "End Patch" | "End of File"))
+                .map(|heading| {
+                    let (what, path) = heading.split_once(" File: ")?;
+                    let is_plain = matches!(what, "Add" | "Update" | "Delete");
+                    plain(case, path).filter(|_| is_plain)
+                })
+                .collect::<Option<Vec<String>>>()
+                .filter(|paths| !paths.is_empty())
+        }
+        _ => field("path")
+            .and_then(|path| plain(case, path))
+            .map(|path| vec![path]),
+    }
+}
+
+/// What stands around a text in code.
+const CODE_MARKS: [char; 5] = ['\'', '"', '(', ')', ','];
+
 /// Whether a word of a command begins at the root or at a home, and not in the workspace.
-fn names_elsewhere(case: &Case, args: &serde_json::Value) -> bool {
-    let command = args.get("command").and_then(serde_json::Value::as_str);
+fn names_elsewhere(case: &Case, command: &str) -> bool {
     command
-        .unwrap_or_default()
         .split_whitespace()
         .any(|word| word.starts_with(['/', '~']) && word != "/dev/null" && !below(word, case.cwd()))
 }
@@ -295,6 +331,19 @@ mod tests {
             ("sequence:0+a4+h0+c2.0", 2, true),
             ("sequence:0+h2+c2.0+c2.0", 2, false),
             ("sequence:0+h0+s1+c7.1", 2, false),
+            ("sequence:0+h0+c15.0", 1, true),
+            ("sequence:0+h6+c15.0", 1, false),
+            ("sequence:0+h0+c16.0", 1, true),
+            ("sequence:0+h0+c17.0", 1, false),
+            ("sequence:0+h0+c19.0", 1, true),
+            ("sequence:0+h0+c20.0", 1, false),
+            ("sequence:0+h0+s1+c19.1", 2, false),
+            ("sequence:0+h0+c30.0", 1, false),
+            ("sequence:0+h11+c30.0", 1, true),
+            ("sequence:0+h12+a2+c30.0", 2, false),
+            ("sequence:0+h11+c31.0", 1, false),
+            ("sequence:0+h13+c31.0", 1, true),
+            ("sequence:0+h14+c34.0", 1, true),
         ] {
             assert_eq!(is_held(&case(name), None, at), held, "{name}");
         }

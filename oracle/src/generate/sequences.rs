@@ -16,7 +16,7 @@ mod reply;
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::protocol::{Context, UserModel};
+use bisim_world::protocol::{Context, Step, UserModel};
 
 pub use call::CALLS;
 pub use moves::{ADVANCES, DAMAGES, HOLDS, Move};
@@ -94,8 +94,10 @@ impl Sequence {
             .filter(|smaller| !smaller.answers.is_empty() && smaller.has_call())
     }
 
+    /// Whether a call is made: one that refers to nothing is left out.
     fn has_call(&self) -> bool {
-        self.moves.iter().any(|m| matches!(m, Move::Call { .. }))
+        let script = moves::script(&self.moves);
+        script.iter().any(|step| matches!(step, Step::Call { .. }))
     }
 
     /// The sequence with this name, as [`fmt::Display`] writes it.
@@ -141,10 +143,122 @@ impl<'a> Arbitrary<'a> for Sequence {
         for reply in &mut answers {
             *reply = reply.after(bytes)?;
         }
-        Ok(Self {
+        let mut made = Self {
             answers,
             context,
             moves,
-        })
+        };
+        if !made.has_call()
+            && let Some(last) = made.moves.last_mut()
+        {
+            *last = Move::Call { call: 0, by: 0 };
+        }
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(name: &str) -> Option<Vec<String>> {
+        let script = Sequence::named(name)?.case_file().script;
+        let told = script.iter().map(|step| match step {
+            Step::Call { tool, args, by } => {
+                let word = |name: &str| Some(args.get(name)?.as_str()?.to_owned());
+                let from = args
+                    .pointer("/session_id/$from")
+                    .map(|from| format!(" of {from}"));
+                let by = by.as_deref().map(|by| format!(" by {by}"));
+                let action = word("action").unwrap_or_default();
+                format!(
+                    "{tool} {action}{}{}",
+                    from.unwrap_or_default(),
+                    by.unwrap_or_default()
+                )
+            }
+            Step::Restart(_) => "restart".to_owned(),
+            Step::EndSession {} => "end".to_owned(),
+            _ => "other".to_owned(),
+        });
+        Some(told.map(|told| told.trim().to_owned()).collect())
+    }
+
+    #[test]
+    fn what_is_about_a_command_names_the_last_one_left_running_and_else_is_left_out() {
+        for (name, expected) in [
+            ("0+c27.0", None),
+            ("0+k27.3+c29.0", None),
+            (
+                "0+c24.0+c27.0",
+                Some(&["terminal", "process poll of 1"][..]),
+            ),
+            (
+                "0+h0+c24.0+c24.0+c29.0",
+                Some(&["other", "terminal", "terminal", "process kill of 3"]),
+            ),
+            // Only what asks is told something, and its end is waited for.
+            ("0+c24.0+c28.0", Some(&["terminal"])),
+            (
+                "0+c25.0+c28.0+c27.0",
+                Some(&[
+                    "terminal",
+                    "process submit of 1",
+                    "process wait of 1",
+                    "process poll of 1",
+                ]),
+            ),
+            // A child looks after nothing of its own, and may name what is its parent's.
+            (
+                "0+s0+c24.1+c27.0+c0.0",
+                Some(&["other", "terminal  by k0", "read_file"]),
+            ),
+            (
+                "0+c24.0+s0+c29.1",
+                Some(&["terminal", "other", "process kill of 1 by k1"]),
+            ),
+            // What was left running is gone with its session, and with its program.
+            (
+                "0+c24.0+e+c27.0+c0.0",
+                Some(&["terminal", "end", "read_file"]),
+            ),
+            (
+                "0+c24.0+x0+c27.0+c0.0",
+                Some(&["terminal", "restart", "read_file"]),
+            ),
+            ("0+c24.0+k27.3+c27.0", Some(&["terminal", "restart"])),
+        ] {
+            let expected = expected.map(|all| {
+                all.iter()
+                    .map(|told| (*told).to_owned())
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(tools(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_call_is_dealt_and_every_sequence_makes_one() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..4_000_u64 {
+            let mut state = seed;
+            let random = std::iter::repeat_with(|| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            });
+            let random: Vec<u8> = random.take(200).collect();
+            let made = Sequence::arbitrary(&mut Unstructured::new(&random)).unwrap();
+            assert!(made.has_call(), "{made}");
+            assert_eq!(Sequence::named(&made.to_string()), Some(made.clone()));
+            for smaller in made.smaller() {
+                assert!(smaller.has_call(), "{smaller}");
+            }
+            seen.extend(made.classes());
+        }
+        for (name, ..) in CALLS {
+            assert!(seen.contains(name), "{name}");
+        }
     }
 }

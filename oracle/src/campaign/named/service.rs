@@ -4,7 +4,7 @@ use bisim_world::protocol::{EffectKind, FileKind, FsEffect, Meanwhile, RawTrace,
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
-use super::{begun, linked, ordinary, unvouched, view};
+use super::{begun, linked, ordinary, unvouched, view, yes};
 use crate::canon;
 use crate::case::Case;
 use crate::holdings::below;
@@ -91,34 +91,17 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if is_nothing && count(&told) == Some(0) && begun::below_a_dot(case, at) {
         return more.is_empty().then_some(BELOW_A_DOT);
     }
-    // Both tell the model of a person's yes, each in its words, where both asked; the
-    // questions themselves are compared.
-    let same_but_for_the_yes = || {
-        let without = |answer: &Value| {
-            let mut rest = answer.clone();
-            let yes = rest.as_object_mut()?.shift_remove("approval");
-            Some((rest, yes.is_some()))
-        };
-        let (told, heard) = (without(&told)?, without(&heard)?);
-        Some(told.1 && canon::same_value(&told.0, &heard.0))
-    };
-    if same_but_for_the_yes() == Some(true) {
-        if more.is_empty() {
-            return Some("told-of-the-yes");
-        }
-        // What is remembered is in each one's own files; the agent's are not of the world.
-        if more.iter().all(|effect| effect.path == HERMES_SETTINGS) {
-            return Some("remembers-the-yes-in-its-settings");
-        }
-        // The yes was to a command; a place that was granted to nobody is not in its view.
-        let far = more.iter().all(|effect| !below(&effect.path, case.cwd()));
-        return far.then_some("yes-to-what-is-out-of-reach");
-    }
-    None
+    yes::rule(
+        case,
+        (hermes, agent),
+        at,
+        &yes::Seen {
+            told: &told,
+            heard: &heard,
+            more: &more,
+        },
+    )
 }
-
-/// Where Hermes keeps what its user always allows.
-const HERMES_SETTINGS: &str = "/home/u/.hermes/config.yaml";
 
 /// Tools that put one file in place without the journal.
 const FILE_TOOLS: [&str; 2] = ["write_file", "patch"];
@@ -283,49 +266,6 @@ mod tests {
         let (hermes, agent) = (trace(steps, &told, more), trace(steps, &heard, other));
         let result = result(&case, &step, hermes, agent);
         assert_eq!(rule(&case, &result, &step), expected, "{name} {told}");
-    }
-
-    #[test]
-    fn a_note_of_the_yes_is_named_and_nothing_beside_it() {
-        let noted = json!({"output": "", "approval": "approved by the user"});
-        let plain = json!({"output": ""});
-        let other = json!({"output": "else"});
-        let both = json!({"output": "", "approval": "approved, in other words"});
-        let both_and_more = json!({"output": "else", "approval": "approved"});
-        let (near, far) = ("/home/u/proj/sq/a.txt", "/srv/data/db.sqlite");
-        let settings = "/home/u/.hermes/config.yaml";
-        let remembers = Some("remembers-the-yes-in-its-settings");
-        for (more, agents, agent, expected) in [
-            (&[][..], &plain, &[][..], Some("told-of-the-yes")),
-            (&[near][..], &plain, &[near][..], Some("told-of-the-yes")),
-            (&[][..], &other, &[][..], None),
-            (&[near][..], &plain, &[][..], None),
-            (&[][..], &plain, &[near][..], None),
-            (
-                &[far][..],
-                &plain,
-                &[][..],
-                Some("yes-to-what-is-out-of-reach"),
-            ),
-            (&[][..], &both, &[][..], Some("told-of-the-yes")),
-            (&[][..], &both_and_more, &[][..], None),
-            (&[settings][..], &both, &[][..], remembers),
-            (&[settings, near][..], &both, &[][..], None),
-            (&[near][..], &both, &[][..], None),
-            (
-                &[far][..],
-                &both,
-                &[][..],
-                Some("yes-to-what-is-out-of-reach"),
-            ),
-        ] {
-            check(
-                "sequence:1+c8.0",
-                (noted.clone(), more),
-                (agents.clone(), agent),
-                expected,
-            );
-        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::fmt;
 use arbitrary::Unstructured;
 use bisim_world::protocol::{Damage, Harm, Held, Kept, Restart, Step};
 
-use super::call;
+use super::super::surroundings::{JOBS, MEMORIES, SKILLS};
+use super::call::{self, Begun};
 use crate::generate::crashes::{self, CHANGES_MAX};
 
 /// A grant: its name, verb, place, uses and seconds.
@@ -48,6 +49,10 @@ pub const HOLDS: &[Hold] = &[
         None,
     ),
     ("the-data", "fs.read", "/srv/data", None, None),
+    ("the-notes", "fs.*", MEMORIES, None, None),
+    ("the-notes-a-minute", "fs.*", MEMORIES, None, Some(60)),
+    ("the-skills", "fs.*", SKILLS, None, None),
+    ("the-jobs", "fs.*", JOBS, None, None),
 ];
 
 /// How far the clock is moved, in seconds.
@@ -190,61 +195,89 @@ impl fmt::Display for Move {
 /// The steps; a move that refers to nothing is left out.
 pub(super) fn script(moves: &[Move]) -> Vec<Step> {
     let mut steps = Vec::new();
-    // What a session's end or a restart takes away can be named no more.
-    let (mut grants, mut children): (Vec<String>, Vec<String>) = Default::default();
+    let mut known = Known::default();
     for (place, step) in moves.iter().enumerate() {
-        let step = match *step {
+        steps.extend(known.steps(place, *step, steps.len()));
+    }
+    steps
+}
+
+/// What a move can name. What a session's end or a restart takes away can be named no more.
+#[derive(Default)]
+struct Known {
+    grants: Vec<String>,
+    children: Vec<String>,
+    /// The command that was last left running.
+    begun: Option<Begun>,
+}
+
+impl Known {
+    /// The steps of the move at this place, behind so many others.
+    fn steps(&mut self, place: usize, step: Move, before: usize) -> Vec<Step> {
+        match step {
+            Move::Call { call, by } => return self.call(call, by, before),
+            Move::Crash { call, before } => {
+                let cut = call::steps(call, None, self.begun);
+                let cut = cut.into_iter().next();
+                return cut
+                    .map(|step| {
+                        *self = Self::default();
+                        crashes::cut_off(step, before)
+                    })
+                    .into_iter()
+                    .collect();
+            }
             Move::Hold(number) => HOLDS.get(number).map(|hold| {
                 let id = format!("g{place}");
-                grants.push(id.clone());
+                self.grants.push(id.clone());
                 Step::Grant(held(id, hold))
             }),
             Move::Revoke(number) => number
-                .checked_rem(grants.len())
-                .and_then(|place| grants.get(place))
+                .checked_rem(self.grants.len())
+                .and_then(|place| self.grants.get(place))
                 .map(|grant| Step::Revoke {
                     grant: grant.clone(),
                 }),
             Move::Spawn(bits) => {
                 let forward = (0_u32..)
-                    .zip(&grants)
+                    .zip(&self.grants)
                     .filter(|(bit, _)| bits.checked_shr(*bit).is_some_and(|bits| bits & 1 == 1))
                     .map(|(_, grant)| grant.clone())
                     .collect();
                 let child = format!("k{place}");
-                children.push(child.clone());
+                self.children.push(child.clone());
                 Some(Step::Spawn { child, forward })
-            }
-            Move::Call { call, by } => {
-                let by = by.checked_sub(1).and_then(|place| children.get(place));
-                call::step(call, by.cloned())
             }
             Move::Advance(number) => ADVANCES
                 .get(number)
                 .map(|seconds| Step::Advance { seconds: *seconds }),
             Move::End => {
-                grants.clear();
-                children.clear();
+                *self = Self::default();
                 Some(Step::EndSession {})
             }
             Move::Restart(number) => DAMAGES.get(number).map(|damage| {
-                grants.clear();
-                children.clear();
+                *self = Self::default();
                 Step::Restart(Restart {
                     damage: *damage,
                     repair: false,
                     during: None,
                 })
             }),
-            Move::Crash { call, before } => call::step(call, None).map(|step| {
-                grants.clear();
-                children.clear();
-                crashes::cut_off(step, before)
-            }),
-        };
-        steps.extend(step);
+        }
+        .into_iter()
+        .collect()
     }
-    steps
+
+    fn call(&mut self, call: usize, by: usize, before: usize) -> Vec<Step> {
+        let by = by.checked_sub(1).and_then(|place| self.children.get(place));
+        let steps = call::steps(call, by, self.begun);
+        // No child may leave a command running, so what it would be called is not known.
+        if by.is_none() {
+            let begun = call::begun(call, before.saturating_add(1));
+            self.begun = begun.or(self.begun);
+        }
+        steps
+    }
 }
 
 fn held(id: String, (_, verb, on, uses, seconds): &Hold) -> Held {
