@@ -11,6 +11,7 @@ mod linked;
 mod names;
 mod ordinary;
 mod own_name;
+mod running;
 mod service;
 #[cfg(test)]
 mod testing;

@@ -4,7 +4,7 @@ use bisim_world::protocol::{EffectKind, FileKind, FsEffect, Meanwhile, RawTrace,
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
-use super::{begun, linked, ordinary, unvouched, view, yes};
+use super::{begun, linked, ordinary, running, unvouched, view, yes};
 use crate::canon;
 use crate::case::Case;
 use crate::holdings::below;
@@ -40,6 +40,9 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     }
     if !other.is_empty() {
         return None;
+    }
+    if more.is_empty() && running::is_anothers(case, at, &heard) {
+        return Some("runs-for-another");
     }
     let seen = ordinary::Seen {
         told: &told,
