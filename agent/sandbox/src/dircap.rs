@@ -39,7 +39,6 @@ use hermitcrab_core::authority::{DirId, Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
-use rustix::io::Errno;
 
 pub use self::change::moved_digest;
 pub use self::error::FsError;
