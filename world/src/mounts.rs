@@ -24,10 +24,10 @@ pub(crate) fn tmpfs(target: &Path, options: &str) -> Result<(), WorldError> {
         .at(&format!("mount tmpfs on {}", target.display()))
 }
 
-/// Gives a tmpfs another size, in bytes; zero would be without a bound.
+/// Gives a tmpfs another size, in bytes, of which zero is without a bound.
 pub(crate) fn resize(target: &Path, bytes: u64) -> Result<(), WorldError> {
     let flags = MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    let options = format!("size={}", bytes.max(1));
+    let options = format!("size={bytes}");
     mount(NONE, target, NONE, flags, Some(options.as_str()))
         .at(&format!("resize tmpfs on {}", target.display()))
 }

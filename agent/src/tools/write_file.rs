@@ -179,14 +179,22 @@ pub fn put(
             Ok(Err(format!("Failed to write file: {why}\n")))
         }
         Err(stop) => match unwritten(&stop) {
-            // The directories on the way could not be made.
-            Some(_) if is_without_directory(hands, place) => Ok(Err(
+            // The directories on the way could not be made. Where there is no room they could
+            // be, and were taken back without the file.
+            Some(_) if !is_for_room(&stop) && is_without_directory(hands, place) => Ok(Err(
                 "Failed to write file: No such file or directory\n".to_owned(),
             )),
             Some(why) => Ok(Err(format!("Failed to write file: {why}\n"))),
             None => Err(stop),
         },
     }
+}
+
+fn is_for_room(stop: &Stop) -> bool {
+    matches!(
+        stop,
+        Stop::System(ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _)
+    )
 }
 
 /// What the system says of a place that cannot be written because something on

@@ -97,6 +97,8 @@ fn small(volume: &Path, place: Place, base: &Path, bytes: u64) -> Result<Written
     fs::create_dir_all(&disk).at(stage)?;
     // Not through a layer: what is moved or changed there takes no more room than on a disk.
     own::copy(&base.join(&place.within), &disk).at(stage)?;
+    // Memory of no size at all would be without a bound.
+    fs::write(volume.join("taken"), "x").at(stage)?;
     let held = rustix::fs::statvfs(volume).at(stage)?;
     let used = held.f_blocks.saturating_sub(held.f_bfree);
     let size = used.saturating_mul(held.f_bsize).saturating_add(bytes);
