@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::gauges::{Gauges, State};
 use super::outlook::Tallies;
-use super::place::{Controller, PREFIX, Parent, Place};
+use super::place::{Controller, Parent, Place, makers};
 use super::{Entrances, GroupLimits, Limited, Outlook};
 
 /// The stretch over which processor time is counted, in microseconds.
@@ -46,7 +46,7 @@ impl Group {
     /// # Errors
     /// No group could be made, or one that was made takes no limit.
     pub fn make(place: &Place, number: u64, limits: &GroupLimits) -> io::Result<Self> {
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let name = makers::name(number);
         let mut group = Self {
             dirs: Vec::new(),
             limited: Limited::default(),

@@ -4,13 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(super) mod makers;
 mod unified;
-
-/// The prefix of every group made here.
-pub(super) const PREFIX: &str = "hermitcrab-";
-/// A group whose maker is gone is swept after this many seconds: long enough
-/// that nobody is between making and filling it.
-const STALE_S: i64 = 60;
 
 /// The three limits, by the controller's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,15 +105,12 @@ impl Place {
             };
             for entry in entries.flatten() {
                 let name = entry.file_name();
-                let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
-                    continue;
-                };
-                let maker_lives = rest
-                    .split('-')
-                    .next()
-                    .is_none_or(|pid| Path::new("/proc").join(pid).exists());
                 let made = rustix::fs::stat(entry.path()).map_or(now, |stat| stat.st_mtime);
-                if !maker_lives && now.saturating_sub(made) > STALE_S {
+                let age_s = now.saturating_sub(made);
+                if name
+                    .to_str()
+                    .is_some_and(|name| makers::is_left(name, age_s))
+                {
                     // Fails for one that is not empty, which is then in use.
                     let _removed = rustix::fs::rmdir(entry.path());
                 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{Controller, PREFIX, Parent, writable};
+use super::{Controller, Parent, makers, writable};
 
 /// The nearest group at or above `own` below which groups with all limits can be made,
 /// or else with the most; one without limits, for the kill alone, if there is none.
@@ -67,7 +67,7 @@ pub(super) fn settle(group: &Parent, ours: &[u32]) -> Option<Parent> {
     {
         return None;
     }
-    let below = dir.join(format!("{PREFIX}{}-itself", std::process::id()));
+    let below = dir.join(makers::name("itself"));
     fs::create_dir(&below).ok()?;
     let moved = move_all(&lodgers, &below);
     let settled = Parent {
