@@ -378,14 +378,16 @@ fn nobody_changes_a_loopback_that_is_shared() {
     let workspace = Workspace::new();
     let held = [(Verb::NetListen, peer("localhost", Port::Any))];
     let tried = "ip link set lo down; ip addr add 10.9.9.9/8 dev lo; ifconfig lo down; \
-                 echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
+                 echo $((1 - before)) > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
+    // A new network forwards if the machine does.
     let script = format!(
-        "({tried}) > /dev/null 2>&1; cat /proc/net/dev | wc -l; cat /proc/sys/net/ipv4/ip_forward; \
+        "before=$(cat /proc/sys/net/ipv4/ip_forward); ({tried}) > /dev/null 2>&1; cat /proc/net/dev | wc -l; \
+                          [ $(cat /proc/sys/net/ipv4/ip_forward) = $before ] && echo same; \
                           grep -c '10\\.9' /proc/net/fib_trie; (exec 3<>/dev/tcp/127.0.0.1/9) 2>&1 | grep -q refused && echo up"
     );
     for _ in 0..2 {
         let finished = run_in_common(&workspace, &script, &held, 9);
-        assert_eq!(text(&finished), "3\n0\n0\nup\n");
+        assert_eq!(text(&finished), "3\nsame\n0\nup\n");
     }
 }
 
