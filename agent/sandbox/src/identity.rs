@@ -49,6 +49,7 @@ impl Identity {
         let own_user = rustix::process::geteuid().as_raw();
         let own_group = rustix::process::getegid().as_raw();
         if own_user != 0 {
+            not_machines_root(own_user)?;
             return Ok(Self {
                 users: vec![single(own_user, own_user)],
                 groups: vec![single(own_group, own_group)],
@@ -73,6 +74,7 @@ impl Identity {
         // Root of some container: any id but root's own will do.
         let user = users.highest().at(Step::Identity, "/proc/self/uid_map")?;
         let group = groups.highest().at(Step::Identity, "/proc/self/gid_map")?;
+        not_machines_root(user)?;
         // Made by an ordinary user, it has that user's id alone and no way to change
         // groups: root of it is an ordinary user to the machine, and to us.
         let is_ordinary = user == 0 && group == 0 && gives_up_groups();
@@ -196,6 +198,24 @@ fn turned(extents: &[Extent]) -> Vec<Extent> {
         ..*extent
     };
     extents.iter().map(turn).collect()
+}
+
+/// Refuses an id that is the machine's root by another number, as a namespace may call it
+/// that root made. Maps tell of one namespace only; the kernel's settings belong to that
+/// root, and tell in each of them.
+fn not_machines_root(id: u32) -> Result<(), StepError> {
+    let is_root = match rustix::fs::stat("/proc/sys/vm") {
+        Ok(settings) => settings.st_uid == id,
+        Err(_) => {
+            let ids = outer_ids("/proc/self/uid_map")?;
+            mapped(&ids.0, id).is_none_or(|outer| outer == 0)
+        }
+    };
+    if !is_root {
+        return Ok(());
+    }
+    let why = format!("{id} is the machine's root by another number");
+    Err(StepError::new(Step::Identity, "", io::Error::other(why)))
 }
 
 /// Whether root of the user namespace this process is in is somebody else outside of it. In

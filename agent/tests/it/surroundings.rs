@@ -362,3 +362,34 @@ fn a_shell_that_is_only_called_bash_is_named_and_nothing_goes_round_in_it() {
     assert!(ran.err.contains("is another shell"), "{ran:?}");
     assert!(!home.project().join("b.txt").exists());
 }
+
+/// As in a namespace that root made and in which it is called somebody: what goes by the
+/// machine's id and by nothing else would be open to commands.
+#[test]
+fn the_machines_root_by_another_number_runs_no_command() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only the machine's root can be called somebody else");
+        return;
+    }
+    let home = Home::new();
+    let somebody = ["unshare", "--user", "--map-user=1000", "--map-group=1000"];
+    let root_again = [&somebody[..], &["unshare", "--user", "--map-root-user"]].concat();
+    for (starter, id) in [(somebody.to_vec(), "1000"), (root_again, "0")] {
+        let inside = |words: &[&str]| {
+            ran(Command::new("env")
+                .args(&starter)
+                .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+                .args(words)
+                .current_dir(home.project())
+                .env_clear()
+                .env("HOME", home.path())
+                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
+        };
+        let told = inside(&["exec", "--grant", "fs.*=.", "--", "echo ran | tee made"]);
+        assert_eq!((told.code, &*told.out), (Some(77), ""), "{}", told.err);
+        assert!(!home.project().join("made").exists());
+        let told = inside(&["doctor"]);
+        let why = format!("{id} is the machine's root by another number");
+        assert!(told.err.contains(&why), "{}", told.err);
+    }
+}
