@@ -77,6 +77,10 @@ impl DirCap {
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
+        Self::whole(fd, id)
+    }
+
+    fn whole(fd: OwnedFd, id: DirId) -> io::Result<Self> {
         Ok(Self {
             patience: Patience::with(&fd)?,
             fd,
@@ -105,13 +109,7 @@ impl DirCap {
     /// # Errors
     /// A link is on the way, or it cannot be opened.
     pub fn open_mounted(&self, place: &RelPath, id: DirId) -> io::Result<Self> {
-        let fd = open_mounted(self.fd.as_fd(), place)?;
-        Ok(Self {
-            patience: Patience::with(&fd)?,
-            fd,
-            id,
-            prefix: RelPath::root(),
-        })
+        Self::whole(open_mounted(self.fd.as_fd(), place)?, id)
     }
 
     /// Whether it is mounted read-only. In doubt it is not, and whoever serves a file system

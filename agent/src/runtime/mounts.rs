@@ -45,20 +45,8 @@ impl Mounts {
         }
         // The rules hold for places, so they are told where a link leads.
         let lies = real(&path);
-        let id = known_as(machine, &lies)?;
-        let cap = DirCap::open_ambient_dir(&path, id)
-            .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
-        let is_mounted = false;
-        self.add(
-            machine,
-            Mount {
-                path,
-                lies,
-                cap,
-                is_mounted,
-            },
-        )?;
-        Ok(id)
+        let open = |id| DirCap::open_ambient_dir(&path, id);
+        self.add(machine, (path.clone(), lies), false, open)
     }
 
     /// Opens every directory on the way to a place on which another file system is mounted:
@@ -66,40 +54,47 @@ impl Mounts {
     pub fn open_mounted(&mut self, machine: &Machine, place: &Path) -> Result<(), RuntimeError> {
         // Each one opened is nearer to the place than the one before.
         while let Some((dir, below)) = self.locate(place)
-            && let Some(mount) = self.get(dir)
-            && let Some(at) = mount.cap.mounted_towards(&below)
+            && let Some(above) = self
+                .list
+                .iter()
+                .find(|mount| mount.cap.id() == dir)
+                .cloned()
+            && let Some(at) = above.cap.mounted_towards(&below)
         {
             let from = |base: &Path| base.join(OsStr::from_bytes(at.as_bytes()));
-            let (path, lies) = (from(&mount.path), from(&mount.lies));
-            let id = known_as(machine, &lies)?;
-            let cap = mount
-                .cap
-                .open_mounted(&at, id)
-                .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
-            let is_mounted = true;
-            self.add(
-                machine,
-                Mount {
-                    path,
-                    lies,
-                    cap,
-                    is_mounted,
-                },
-            )?;
+            let named = (from(&above.path), from(&above.lies));
+            self.add(machine, named, true, |id| above.cap.open_mounted(&at, id))?;
         }
         Ok(())
     }
 
-    fn add(&mut self, machine: &Machine, mount: Mount) -> Result<(), RuntimeError> {
-        let Mount { path, cap, .. } = &mount;
+    /// Opens a directory under the number that the rules know it by, and keeps it.
+    fn add(
+        &mut self,
+        machine: &Machine,
+        (path, lies): (PathBuf, PathBuf),
+        is_mounted: bool,
+        open: impl FnOnce(DirId) -> std::io::Result<DirCap>,
+    ) -> Result<DirId, RuntimeError> {
+        let place = from_root(&lies)?;
+        let id = machine
+            .arrange(|session| session.add_dir(place))
+            .map_err(RuntimeError::Limit)?;
+        let cap = open(id).map_err(|error| RuntimeError::Directory(path.clone(), error))?;
         // Records name it by its number; whoever reads them finds its path here.
-        let spelled = match from_root(path)? {
+        let spelled = match from_root(&path)? {
             below if below.is_root() => "/".to_owned(),
             below => format!("/{below}"),
         };
-        machine.step(Event::Note(note_of_dir(&cap.id().to_string(), &spelled)))?;
+        machine.step(Event::Note(note_of_dir(&id.to_string(), &spelled)))?;
+        let mount = Mount {
+            path,
+            lies,
+            cap,
+            is_mounted,
+        };
         self.list.push(Arc::new(mount));
-        Ok(())
+        Ok(id)
     }
 
     /// The directory with this handle.
@@ -148,14 +143,6 @@ impl Mounts {
         }
         Some(mount.path.join(OsStr::from_bytes(below.as_bytes())))
     }
-}
-
-/// The number of a directory, under which the rules hold for it.
-fn known_as(machine: &Machine, lies: &Path) -> Result<DirId, RuntimeError> {
-    let place = from_root(lies)?;
-    machine
-        .arrange(|session| session.add_dir(place))
-        .map_err(RuntimeError::Limit)
 }
 
 fn relative(path: &Path, base: &Path) -> Option<RelPath> {

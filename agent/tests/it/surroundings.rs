@@ -21,10 +21,15 @@ const CLONE3: &[i64] = &[435];
 
 /// The program, started by a shell that runs `before` first.
 fn after(home: &Home, before: &str, arguments: &[&str]) -> Ran {
-    ran(Command::new("sh")
-        .arg("-c")
-        .arg(format!("{before}; exec \"$@\""))
-        .args(["sh", env!("CARGO_BIN_EXE_hermitcrab")])
+    let shell = ["sh", "-c", &format!("{before}; exec \"$@\""), "sh"];
+    started_by(&shell, home, arguments)
+}
+
+/// The program, started by another one.
+fn started_by(starter: &[&str], home: &Home, arguments: &[&str]) -> Ran {
+    ran(Command::new("env")
+        .args(starter)
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
         .args(arguments)
         .current_dir(home.project())
         .env_clear()
@@ -264,20 +269,14 @@ fn root_of_an_ordinary_users_namespace_runs_commands_as_that_user() {
         std::os::unix::fs::chown(place, Some(user), Some(user)).unwrap();
     }
     let inside = |starter: &[&str], words: &[&str]| {
-        ran(Command::new("setpriv")
-            .args([
-                "--reuid=54321",
-                "--regid=54321",
-                "--clear-groups",
-                "--inh-caps=-all",
-            ])
-            .args(starter)
-            .arg(env!("CARGO_BIN_EXE_hermitcrab"))
-            .args(words)
-            .current_dir(home.project())
-            .env_clear()
-            .env("HOME", home.path())
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
+        let user = [
+            "setpriv",
+            "--reuid=54321",
+            "--regid=54321",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ];
+        started_by(&[&user[..], starter].concat(), &home, words)
     };
     let line = "cat a.txt; id -u; echo b > b.txt; : > /proc/sys/kernel/hostname && echo open";
     let words = ["exec", "--grant", "fs.*=.", "--", line];
@@ -297,14 +296,7 @@ fn root_of_an_ordinary_users_namespace_runs_commands_as_that_user() {
     }
     let home = Home::new();
     // Where the only id is the machine's root's, as before.
-    let ran = ran(Command::new("unshare")
-        .args(["--user", "--map-root-user"])
-        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
-        .args(words)
-        .current_dir(home.project())
-        .env_clear()
-        .env("HOME", home.path())
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"));
+    let ran = started_by(&["unshare", "--user", "--map-root-user"], &home, &words);
     assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
     assert!(!home.project().join("b.txt").exists());
 }
@@ -316,15 +308,7 @@ fn the_proc_of_another_process_namespace_is_named_and_nobody_else_is_touched() {
         return;
     }
     let home = Home::new();
-    let inside = |words: &[&str]| {
-        ran(Command::new("unshare")
-            .args(["--pid", "--fork", env!("CARGO_BIN_EXE_hermitcrab")])
-            .args(words)
-            .current_dir(home.project())
-            .env_clear()
-            .env("HOME", home.path())
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
-    };
+    let inside = |words: &[&str]| started_by(&["unshare", "--pid", "--fork"], &home, words);
     let told = inside(&["doctor"]);
     assert_eq!(told.code, Some(69), "{told:?}");
     let why = "`/proc` is that of another process namespace";
@@ -342,22 +326,18 @@ fn a_shell_that_is_only_called_bash_is_named_and_nothing_goes_round_in_it() {
     }
     let home = Home::new();
     let other = "mount --bind /bin/dash /usr/bin/bash || exit 99; exec \"$@\"";
-    let ran = ran(Command::new("unshare")
-        .args([
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            other,
-            "sh",
-        ])
-        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
-        .args(["exec", "--grant", "fs.*=.", "--", "echo hi > b.txt"])
-        .current_dir(home.project())
-        .env_clear()
-        .env("HOME", home.path())
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"));
+    let starter = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        other,
+        "sh",
+    ];
+    let words = ["exec", "--grant", "fs.*=.", "--", "echo hi > b.txt"];
+    let ran = started_by(&starter, &home, &words);
     assert_eq!((ran.code, ran.out.as_str()), (Some(126), ""), "{ran:?}");
     assert!(ran.err.contains("is another shell"), "{ran:?}");
     assert!(!home.project().join("b.txt").exists());
@@ -375,16 +355,7 @@ fn the_machines_root_by_another_number_runs_no_command() {
     let somebody = ["unshare", "--user", "--map-user=1000", "--map-group=1000"];
     let root_again = [&somebody[..], &["unshare", "--user", "--map-root-user"]].concat();
     for (starter, id) in [(somebody.to_vec(), "1000"), (root_again, "0")] {
-        let inside = |words: &[&str]| {
-            ran(Command::new("env")
-                .args(&starter)
-                .arg(env!("CARGO_BIN_EXE_hermitcrab"))
-                .args(words)
-                .current_dir(home.project())
-                .env_clear()
-                .env("HOME", home.path())
-                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
-        };
+        let inside = |words: &[&str]| started_by(&starter, &home, words);
         let told = inside(&["exec", "--grant", "fs.*=.", "--", "echo ran | tee made"]);
         assert_eq!((told.code, &*told.out), (Some(77), ""), "{}", told.err);
         assert!(!home.project().join("made").exists());
