@@ -2,6 +2,7 @@
 //! ledger and the store hold; with `--repair`, putting these in order.
 
 mod apparmor;
+mod container;
 mod place;
 
 use std::fmt::Write as _;
@@ -9,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hermitcrab_core::{rules::Isolation, standing::Kept};
-use hermitcrab_sandbox::profile::{Mechanism, Row};
+use hermitcrab_sandbox::{
+    profile::{Mechanism, Row},
+    spawn::SpawnError,
+};
 
 use super::{Trouble, Where, caps, open, say};
 use crate::{
@@ -149,6 +153,11 @@ fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
         say(&failure.to_string());
         if let (Some(held), Ok(program)) = (apparmor::held(), ambient::own_program()) {
             say(&apparmor::advice(&held, &program));
+        }
+        if let SpawnError::Step(refused) = failure
+            && let Some(sign) = container::sign(refused.step(), refused.errno())
+        {
+            say(&container::advice(sign));
         }
         say("so nothing of this could be tried out:");
     }

@@ -16,6 +16,11 @@ use crate::support::home::{Home, Ran, until};
 const LIMITS: &[i64] = &[302, 97, 160];
 #[cfg(not(target_arch = "x86_64"))]
 const LIMITS: &[i64] = &[261, 163, 164];
+/// unshare(2).
+#[cfg(target_arch = "x86_64")]
+const UNSHARE: &[i64] = &[272];
+#[cfg(not(target_arch = "x86_64"))]
+const UNSHARE: &[i64] = &[97];
 /// clone3(2).
 const CLONE3: &[i64] = &[435];
 
@@ -315,6 +320,81 @@ fn the_proc_of_another_process_namespace_is_named_and_nobody_else_is_touched() {
     assert!(told.err.contains(why), "{told:?}");
     let ran = inside(&["exec", "--", "cat", "a.txt"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+}
+
+/// What `doctor` says of the flags an engine of containers is given.
+fn has_flags(told: &Ran) -> bool {
+    let flags = [
+        "podman run --user 1000:1000 --security-opt no-new-privileges --security-opt 'unmask=/proc/*'",
+        "docker run --user 1000:1000 --security-opt no-new-privileges --security-opt systempaths=unconfined",
+        "docs/CONTAINERS.md",
+    ];
+    flags.iter().all(|flag| told.err.contains(flag))
+}
+
+#[test]
+fn under_a_filter_that_refuses_namespaces_the_flags_of_containers_are_named() {
+    let home = Home::new();
+    let told = without(UNSHARE, EPERM, &home, &["doctor"]);
+    assert_eq!(told.code, Some(69), "{told:?}");
+    // Of root the filter takes more, and that comes first.
+    let seen = match rustix::process::geteuid().is_root() {
+        true => "root is not given here what it needs",
+        false => "started under a filter of system calls",
+    };
+    assert!(told.err.contains(seen) && has_flags(&told), "{told:?}");
+    let ran = without(UNSHARE, EPERM, &home, &["exec", "--", "cat", "a.txt"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+    // Tools that start nothing work.
+    let call = ["call", "read_file", r#"{"path": "a.txt"}"#];
+    let read = without(UNSHARE, EPERM, &home, &call);
+    assert_eq!(read.code, Some(0), "{read:?}");
+    assert!(read.out.contains("1|a"), "{read:?}");
+}
+
+/// Root with the capabilities engines leave it, and an ordinary user below a `/proc` of which
+/// they cover a part.
+#[test]
+fn where_root_lacks_a_capability_or_proc_is_covered_the_flags_of_containers_are_named() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can give capabilities up and cover a part of /proc");
+        return;
+    }
+    let covered = "mount -t tmpfs none /proc/irq && exec setpriv --reuid=54321 --regid=54321 \
+                   --clear-groups --inh-caps=-all \"$@\"";
+    for (user, starter, seen) in [
+        (
+            0,
+            &["setpriv", "--bounding-set=-sys_admin"][..],
+            "root is not given here what it needs",
+        ),
+        (
+            54_321,
+            &["unshare", "--mount", "sh", "-c", covered, "sh"],
+            "part of /proc is covered",
+        ),
+    ] {
+        let home = Home::new();
+        for place in [home.path(), &home.project(), &home.project().join("a.txt")] {
+            std::os::unix::fs::chown(place, Some(user), Some(user)).unwrap();
+        }
+        let (program, options) = starter.split_first().unwrap();
+        let inside = |words: &[&str]| {
+            ran(Command::new(program)
+                .args(options)
+                .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+                .args(words)
+                .current_dir(home.project())
+                .env_clear()
+                .env("HOME", home.path())
+                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
+        };
+        let told = inside(&["doctor"]);
+        assert_eq!(told.code, Some(69), "{told:?}");
+        assert!(told.err.contains(seen) && has_flags(&told), "{told:?}");
+        let ran = inside(&["exec", "--", "cat", "a.txt"]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+    }
 }
 
 /// A shell under the name of bash that is another one.

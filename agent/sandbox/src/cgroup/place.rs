@@ -58,7 +58,8 @@ impl Place {
         if place.parents.is_empty() {
             return Err(io::Error::other(
                 "no control group of this process can be written; in a login session \
-                 `systemd-run --user --scope hermitcrab` starts it in one that can be",
+                 `systemd-run --user --scope hermitcrab` starts it in one that can be, and in a \
+                 container what that may use holds for all it runs",
             ));
         }
         place.sweep();

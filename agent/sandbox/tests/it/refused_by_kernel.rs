@@ -88,7 +88,7 @@ fn where_no_control_group_can_be_written_a_command_runs_and_says_what_is_missing
     assert_eq!(
         why,
         [
-            "control groups: no control group of this process can be written; in a login session `systemd-run --user --scope hermitcrab` starts it in one that can be"
+            "control groups: no control group of this process can be written; in a login session `systemd-run --user --scope hermitcrab` starts it in one that can be, and in a container what that may use holds for all it runs"
         ]
     );
     assert_eq!(census(&workspace), before);
