@@ -276,6 +276,25 @@ pub fn on_full_file() -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_looks).map(drop)
 }
 
+/// From now on the program ends when it is asked to, as the first process of a container too,
+/// for which the kernel has no action of its own (pid_namespaces(7)): `docker stop` would wait
+/// and then kill it. All else in the container ends with it.
+///
+/// # Errors
+/// The system does not let go of the signals.
+pub fn on_termination_as_first() -> io::Result<()> {
+    /// What shells say of a program that a signal ended begins here.
+    const ENDED_BY: i32 = 128;
+    if std::process::id() != 1 {
+        return Ok(());
+    }
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let always = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(signal, ENDED_BY + signal, always)?;
+    }
+    Ok(())
+}
+
 /// ^C throws a switch and does not end the program, as long as this lives.
 #[derive(Debug)]
 pub struct Interruptible {

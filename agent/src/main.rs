@@ -36,5 +36,9 @@ fn main() -> ExitCode {
         eprintln!("hermitcrab: what a full file does could not be changed: {error}");
         return ExitCode::from(hermitcrab::exit::INTERNAL);
     }
+    if let Err(error) = hermitcrab::ambient::on_termination_as_first() {
+        eprintln!("hermitcrab: that it ends when it is asked to could not be arranged: {error}");
+        return ExitCode::from(hermitcrab::exit::INTERNAL);
+    }
     hermitcrab::cli::main()
 }

@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    io::{BufRead as _, BufReader},
     process::{Command, Stdio},
 };
 
@@ -442,5 +443,45 @@ fn the_machines_root_by_another_number_runs_no_command() {
         let told = inside(&["doctor"]);
         let why = format!("{id} is the machine's root by another number");
         assert!(told.err.contains(&why), "{}", told.err);
+    }
+}
+
+/// As with `docker stop` where nothing else is process 1, to which the kernel brings no signal
+/// that it does not take itself.
+#[test]
+fn as_the_first_process_it_ends_when_it_is_asked_to() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root has process namespaces that lie in no other kind");
+        return;
+    }
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let home = Home::new();
+        let made = home.project().join("made");
+        let mut outer = Command::new("unshare")
+            .args(["--pid", "--fork", "--mount-proc"])
+            .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+            .args(["exec", "--grant", "fs.*=.", "--"])
+            .arg("echo begun; sleep 600; echo x > made")
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut begun = String::new();
+        let mut said = BufReader::new(outer.stdout.take().unwrap());
+        said.read_line(&mut begun).unwrap();
+        assert_eq!(begun, "begun\n");
+        let children = format!("/proc/{0}/task/{0}/children", outer.id());
+        let first = std::fs::read_to_string(children).unwrap();
+        let sent = Command::new("kill")
+            .args(["-s", signal, first.trim()])
+            .status();
+        assert!(sent.unwrap().success());
+        let status = until(|| outer.try_wait().unwrap());
+        assert_eq!(status.code(), Some(code), "{signal}: {status:?}");
+        assert!(!made.exists());
+        assert!(home.ok(&["audit", "verify"]).contains("whole"));
     }
 }
