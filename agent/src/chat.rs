@@ -103,6 +103,8 @@ pub struct ChatTurn {
     pub end: TurnEnd,
     /// Every call on the way, children's included, in order.
     pub made: Vec<Made>,
+    /// Calls that were not run because an answer held more than are.
+    pub left_out: usize,
     /// How often the model was asked.
     pub rounds: u32,
     /// Tokens read and written.
@@ -337,6 +339,7 @@ impl Chat {
             text: String::new(),
             end: TurnEnd::RoundsSpent,
             made: Vec::new(),
+            left_out: 0,
             rounds: 0,
             tokens: (0, 0),
         };

@@ -7,7 +7,8 @@
 pub const HELP: &str = "\
 Exit codes:
    0  done; `exec` ends with the command's own status if it ran and what it did stands
-   1  the tool reports a failure of its own; `chat`: the model came to no answer
+   1  the tool reports a failure of its own; `chat`: the model came to no answer,
+      or called for more than was run
   64  the command line or the configuration means nothing
   69  this machine lacks something that is needed; `hermitcrab doctor` says what
   70  the agent's own machinery failed

@@ -281,6 +281,7 @@ impl Chat {
                     | TurnEnd::Silent => "completed",
                 };
                 turn.made.extend(done.made);
+                turn.left_out = turn.left_out.saturating_add(done.left_out);
                 report(status, summary, None, done.rounds, reason, done.tokens)
             }
             Err(error) => {

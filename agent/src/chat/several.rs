@@ -47,6 +47,14 @@ pub(super) fn each_once(
     once.into_iter().unzip()
 }
 
+/// What is told of calls beyond those that are run.
+fn left_out(calls: usize) -> String {
+    let noun = if calls == 1 { "call" } else { "calls" };
+    format!(
+        "{calls} {noun} of one answer not run: of an answer the first {CALLS_PER_ANSWER_MAX} are"
+    )
+}
+
 impl Chat {
     /// Makes the calls of one answer and tells the model what came of each.
     pub(super) fn answer(
@@ -87,6 +95,10 @@ impl Chat {
                 self.tell(call, text);
                 self.stands(runtime, port);
             }
+        }
+        if !too_many.is_empty() {
+            turn.left_out = turn.left_out.saturating_add(too_many.len());
+            port.watch.noted(self.agent, &left_out(too_many.len()));
         }
         for call in too_many {
             let text = ToolResult::error("too many calls in one answer; this one was not run").text;

@@ -120,8 +120,9 @@ fn one(
             }
             match turn.end {
                 TurnEnd::Answered if refused.is_some() => exit::REFUSED,
-                TurnEnd::Answered => exit::OK,
-                TurnEnd::CutOff
+                TurnEnd::Answered if turn.left_out == 0 => exit::OK,
+                TurnEnd::Answered
+                | TurnEnd::CutOff
                 | TurnEnd::RoundsSpent
                 | TurnEnd::HeldBack
                 | TurnEnd::Halted

@@ -576,7 +576,8 @@ impl Repl<'_> {
             // That it was called off, or nothing came, is said.
             TurnEnd::Stopped | TurnEnd::Silent => Ok(exit::TOOL_FAILED),
             end => match super::chat::cut_off(end) {
-                None => Ok(exit::OK),
+                None if turn.left_out == 0 => Ok(exit::OK),
+                None => Ok(exit::TOOL_FAILED),
                 Some(why) => Err((why.to_owned(), exit::TOOL_FAILED)),
             },
         }

@@ -98,6 +98,35 @@ fn a_model_that_answers_nothing_is_no_success() {
     assert!(said.contains("No reply"), "{said}");
 }
 
+/// The model is told of each; its user, and a script, are as well.
+#[test]
+fn calls_of_one_answer_that_were_too_many_are_told_and_no_success() {
+    let dir = bench();
+    let many: Vec<Value> = (0..130)
+        .map(|number| {
+            let arguments =
+                json!({"todos": [{"id": number.to_string(), "content": "x", "status": "pending"}]});
+            json!({"id": format!("c{number}"), "type": "function",
+                "function": {"name": "todo", "arguments": arguments.to_string()}})
+        })
+        .collect();
+    let body = json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": many}}]});
+    let (base, asked) = backend(vec![(200, body.to_string()), says("done")]);
+    let output = hermitcrab(
+        dir.path(),
+        &["chat", "--model", "m", "--base-url", &base, "hi"],
+    );
+    let asked = asked.join().unwrap();
+    let told = asked[1].1.to_string();
+    assert_eq!(told.matches("too many calls in one answer").count(), 2);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("2 calls of one answer not run: of an answer the first 128 are"),
+        "{errors}"
+    );
+}
+
 #[test]
 fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
     let dir = bench();
