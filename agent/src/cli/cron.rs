@@ -98,7 +98,7 @@ fn list(base: &Where) -> Result<u8, Trouble> {
         println!(
             "{}  {}  {}\n    next: {}",
             on_one_line(jobs::text(job, "id")),
-            on_one_line(&jobs::display(job)),
+            on_one_line(&jobs::in_words(job)),
             on_one_line(&jobs::name(job)),
             on_one_line(next)
         );

@@ -217,6 +217,22 @@ pub fn display(job: &Job) -> String {
         .to_owned()
 }
 
+/// Its schedule for a person, also where the list says it in numbers alone; a model is
+/// shown it by [`display`], as the compared agent shows it.
+#[must_use]
+pub fn in_words(job: &Job) -> String {
+    let shown = display(job);
+    let field = |name: &str| job.get("schedule")?.get(name);
+    match (shown.as_str(), field("kind").and_then(Value::as_str)) {
+        ("?", Some("interval")) => match field("minutes").and_then(Value::as_i64) {
+            Some(minutes) if minutes > 0 => format!("every {minutes}m"),
+            _ => "an interval of no length".to_owned(),
+        },
+        ("?", _) => "no schedule that is understood".to_owned(),
+        _ => shown,
+    }
+}
+
 /// Whether it runs at all.
 #[must_use]
 pub fn enabled(job: &Job) -> bool {
@@ -267,4 +283,34 @@ pub fn shown(job: &Job) -> Value {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Job, display, in_words};
+
+    #[test]
+    fn a_person_is_told_an_interval_that_is_kept_in_numbers_alone() {
+        let job = |schedule: Value| Job::from_iter([("schedule".to_owned(), schedule)]);
+        let interval = job(json!({"kind": "interval", "minutes": 90}));
+        assert_eq!(display(&interval), "?");
+        assert_eq!(in_words(&interval), "every 90m");
+        for (schedule, told) in [
+            (json!({"kind": "cron", "expr": "0 9 * * *"}), "0 9 * * *"),
+            (
+                json!({"kind": "interval", "minutes": 5, "display": "every 5m"}),
+                "every 5m",
+            ),
+            (
+                json!({"kind": "interval", "minutes": "5"}),
+                "an interval of no length",
+            ),
+            (json!({"kind": "tides"}), "no schedule that is understood"),
+            (Value::Null, "no schedule that is understood"),
+        ] {
+            assert_eq!(in_words(&job(schedule)), told);
+        }
+    }
 }
