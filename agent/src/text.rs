@@ -35,6 +35,14 @@ pub fn place(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
+/// Why something that wants a thread of its own cannot be, and what its user can look at.
+#[must_use]
+pub fn no_thread(of: &str, error: &std::io::Error) -> String {
+    format!(
+        "no thread can be started for {of}: {error}; see `ulimit -u`, and what the container or service it runs in allows"
+    )
+}
+
 /// A reason without the number of the call or the question at its end, which names nothing
 /// its user has seen.
 #[must_use]

@@ -215,6 +215,9 @@ impl Step {
     }
 }
 
+/// What closes all descriptors but some, as a step names it that failed on it.
+pub(crate) const CLOSE_RANGE: &str = "close_range";
+
 /// A step that failed, on what, and why.
 #[derive(Clone, Debug)]
 pub struct StepError {
@@ -258,7 +261,9 @@ impl StepError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         // Where the kernel was not asked there is no number.
-        if self.errno == Errno::MFILE.raw_os_error() {
+        if self.on == CLOSE_RANGE && self.errno != 0 {
+            "close_range must be allowed: a filter of system calls refuses it where it was started, or the kernel is older than 5.9"
+        } else if self.errno == Errno::MFILE.raw_os_error() {
             "more files have to be open at once: see `ulimit -n` where it was started"
         } else if self.errno == Errno::NFILE.raw_os_error() {
             "the machine has too many files open (fs.file-max)"

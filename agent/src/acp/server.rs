@@ -45,6 +45,7 @@ use super::{
     seat::{self, Ground, Opener, Ready, Setup, Tell},
     transport::Transport,
 };
+use crate::text::no_thread;
 
 /// Sessions one process serves at a time.
 const SESSIONS_MAX: usize = 256;
@@ -266,7 +267,7 @@ impl Server {
             told(opened);
         });
         let (orders, thread) = seat::start(setup, tell)
-            .map_err(|error| Error::internal_error().data(error.to_string()))?;
+            .map_err(|error| Error::internal_error().data(no_thread("the session", &error)))?;
         held.insert(
             id.to_owned(),
             Held {

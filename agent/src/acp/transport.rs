@@ -13,7 +13,7 @@ use std::{
 use futures::{SinkExt as _, StreamExt as _, channel::mpsc, executor::block_on};
 use serde_json::{Value, json};
 
-use crate::printing;
+use crate::{printing, text::no_thread};
 
 use super::{
     complaint::shortened,
@@ -61,9 +61,12 @@ impl Transport {
         let (done, left) = plain::channel();
         let answers = outgoing.clone();
         let mut heard = into.clone();
+        let lacking =
+            |error: io::Error| io::Error::new(error.kind(), no_thread("the connection", &error));
         thread::Builder::new()
             .name("acp-read".into())
-            .spawn(move || read(input, into, answers))?;
+            .spawn(move || read(input, into, answers))
+            .map_err(lacking)?;
         thread::Builder::new()
             .name("acp-write".into())
             .spawn(move || {
@@ -76,7 +79,8 @@ impl Transport {
                 }
                 // Nobody waits where the server went away first.
                 let _ = done.send(());
-            })?;
+            })
+            .map_err(lacking)?;
         Ok(Self {
             outgoing,
             incoming,

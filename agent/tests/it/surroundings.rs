@@ -24,6 +24,8 @@ const UNSHARE: &[i64] = &[272];
 const UNSHARE: &[i64] = &[97];
 /// clone3(2).
 const CLONE3: &[i64] = &[435];
+/// close_range(2).
+const CLOSE_RANGE: &[i64] = &[436];
 
 /// The program, started by a shell that runs `before` first.
 fn after(home: &Home, before: &str, arguments: &[&str]) -> Ran {
@@ -169,6 +171,37 @@ fn where_no_thread_can_be_started_that_is_said() {
     let ran = without(CLONE3, EPERM, &home, &["exec", "--", "cat", "a.txt"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(70), ""), "{ran:?}");
     assert!(ran.err.contains("no thread can be started"), "{ran:?}");
+}
+
+#[test]
+fn where_an_editor_cannot_be_served_for_want_of_threads_that_is_said() {
+    let home = Home::new();
+    let words = ["acp", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"];
+    let ran = without(CLONE3, EPERM, &home, &words);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(69), ""), "{ran:?}");
+    let told = "no thread can be started for the connection";
+    assert!(
+        ran.err.contains(told) && ran.err.contains("`ulimit -u`"),
+        "{ran:?}"
+    );
+}
+
+/// Filters of older engines do not know it.
+#[test]
+fn where_descriptors_cannot_be_closed_the_call_is_named() {
+    let home = Home::new();
+    for errno in [EPERM, ENOSYS] {
+        let told = without(CLOSE_RANGE, errno, &home, &["doctor"]);
+        assert_eq!(told.code, Some(69), "{told:?}");
+        let named = "failed on `close_range`";
+        assert!(
+            told.err.contains(named) && told.err.contains("close_range must be allowed"),
+            "{told:?}"
+        );
+        assert!(!told.err.contains("went away"), "{told:?}");
+        let ran = without(CLOSE_RANGE, errno, &home, &["exec", "--", "cat", "a.txt"]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
+    }
 }
 
 #[test]

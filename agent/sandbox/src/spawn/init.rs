@@ -23,7 +23,7 @@ use crate::cgroup::Entrances;
 use crate::confined::Confined;
 use crate::mechanism::Mechanism;
 use crate::net;
-use crate::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, CLOSE_RANGE, Step, StepError};
 use crate::sys;
 
 /// What the process needs from its parent.
@@ -89,7 +89,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     keep.extend(start.entrances.descriptors());
     let without = start.spec.without;
     if !without.contains(Mechanism::ClosedDescriptors) {
-        sys::close_all_but(&keep).at(Step::Fork, "close_range")?;
+        sys::close_all_but(&keep).at(Step::Fork, CLOSE_RANGE)?;
     }
     let mut byte = [0_u8; 1];
     if rustix::io::read(&start.mapped, &mut byte).at(Step::MapIds, "")? == 0 {

@@ -25,7 +25,7 @@ use super::spec::{Program, Report};
 use crate::landlock::Fence;
 use crate::mechanism::{Mechanism, MechanismSet};
 use crate::net::is_of_options;
-use crate::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, CLOSE_RANGE, Step, StepError};
 use crate::sys;
 
 /// How long it waits for a command. Longer than the agent would use it, so
@@ -206,7 +206,7 @@ impl Prepared {
         rustix::process::chdir(&*self.cwd)
             .at(Step::WorkingDir, self.cwd.to_string_lossy().into_owned())?;
         if closed {
-            sys::close_on_exec_from(3).at(Step::Exec, "close_range")?;
+            sys::close_on_exec_from(3).at(Step::Exec, CLOSE_RANGE)?;
         }
         for (fd, number) in numbered {
             sys::give_number(fd, number).at(Step::Exec, "dup")?;

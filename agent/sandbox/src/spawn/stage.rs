@@ -32,7 +32,7 @@ use super::ground::user_namespace;
 use super::root::{Staged, is_still, same_directory};
 use super::spec::{Places, Report, StoreSpec};
 use crate::identity::Identity;
-use crate::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, CLOSE_RANGE, Step, StepError};
 use crate::sys::{self, Cloneling};
 
 /// The process that opens the views.
@@ -124,7 +124,7 @@ pub(crate) fn receive_all(
 
 /// What the process does.
 fn send_all(identity: &Identity, places: &Places, to: &Channel) -> Result<(), StepError> {
-    sys::close_all_but(&[to.as_fd()]).at(Step::Fork, "close_range")?;
+    sys::close_all_but(&[to.as_fd()]).at(Step::Fork, CLOSE_RANGE)?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
     let user_namespace = user_namespace(identity)?;

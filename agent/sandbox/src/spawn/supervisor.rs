@@ -26,7 +26,7 @@ use super::{stage, zygote};
 use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
 use crate::identity::Identity;
 use crate::mechanism::Mechanism;
-use crate::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, CLOSE_RANGE, Step, StepError};
 use crate::sys::{self, Cloned, Cloneling};
 
 /// The list of the machine's mounts.
@@ -54,9 +54,13 @@ pub(crate) enum Leaving {
 /// The spawner's whole life; the result is its exit code.
 pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
     // Whoever started the agent may have left descriptors open in it.
-    if sys::close_all_but(&[control.as_fd()]).is_err() {
+    if let Err(error) = sys::close_all_but(&[control.as_fd()]).at(Step::Fork, CLOSE_RANGE) {
+        zygote::refuse(&Channel::new(control), error);
         return 1;
     }
+    // What a zygote that was killed leaves behind comes here, to be reaped. Without it, that
+    // is for the first process of the machine or the container.
+    let _here = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // Where something may be left out there is something to close: the machine's root, as
     // a careless program would have it open.
     let careless = match leaving {

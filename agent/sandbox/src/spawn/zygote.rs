@@ -29,7 +29,7 @@ use crate::cgroup::{Admission, Entrances};
 use crate::confined::Confined;
 use crate::identity::Identity;
 use crate::mechanism::Mechanism;
-use crate::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, CLOSE_RANGE, Step, StepError};
 use crate::sys::{self, Cloned};
 
 /// For an error that has no number.
@@ -81,7 +81,7 @@ pub(crate) fn run(start: Start) -> ! {
         sys::close_all_but(&keep)
     };
     let mut stock = match alone
-        .at(Step::Fork, "close_range")
+        .at(Step::Fork, CLOSE_RANGE)
         .and_then(|()| prepare(identity, &places, mounts, &control, &user))
     {
         Ok(stock) => stock,
@@ -108,7 +108,7 @@ pub(crate) fn run(start: Start) -> ! {
 
 /// Tells everybody who asked that no sandbox can be made here. Whoever asks later
 /// finds the way closed, and another zygote.
-fn refuse(control: &Channel, error: StepError) {
+pub(super) fn refuse(control: &Channel, error: StepError) {
     let report = Report::Failed(error).encode();
     // There is at least the one it was started for; or the spawner is gone.
     let mut received = control.receive();

@@ -14,6 +14,8 @@ use std::{
 
 use hermitcrab_sandbox::spawn::{Input, Streams};
 
+use crate::text::no_thread;
+
 /// Somebody who waits for the pipe to copy into.
 pub(super) struct Feeder {
     ends: Sender<OwnedFd>,
@@ -35,12 +37,7 @@ impl Feeder {
                     let _copied = io::copy(&mut from, &mut File::from(pipe));
                 }
             })
-            .map_err(|error| {
-                let why = format!(
-                    "no thread can be started for it: {error}; see `ulimit -u`, and what the container or service it runs in allows"
-                );
-                io::Error::new(error.kind(), why)
-            })?;
+            .map_err(|error| io::Error::new(error.kind(), no_thread("it", &error)))?;
         Ok(Self { ends })
     }
 
