@@ -93,6 +93,17 @@ pub fn places() -> io::Result<Places> {
     })
 }
 
+/// Variables that name a directory and are not used, because what they say is no absolute
+/// path: it would be another directory for each place the program is started in.
+#[must_use]
+pub fn unused_dirs() -> Vec<(&'static str, OsString)> {
+    ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]
+        .into_iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)))
+        .filter(|(_, said)| !said.is_empty() && !PathBuf::from(said).is_absolute())
+        .collect()
+}
+
 /// Where this person looks for programs, in order, the machine's own places left out.
 #[must_use]
 pub fn own_program_dirs() -> Vec<PathBuf> {

@@ -253,6 +253,9 @@ fn begin(arguments: Result<Arguments, clap::Error>, words: &[OsString]) -> ExitC
                     "\nThe command stands behind two dashes, as in `hermitcrab exec -- rm -r build`."
                 );
             }
+            if let Some(told) = instead_of_no_command(&error) {
+                eprintln!("\n{told}");
+            }
             return ExitCode::from(code);
         }
     };
@@ -260,6 +263,33 @@ fn begin(arguments: Result<Arguments, clap::Error>, words: &[OsString]) -> ExitC
         .what
         .unwrap_or_else(|| What::Repl(repl::Prompt::going_on(arguments.go_on)));
     ExitCode::from(printing::code(act(what)))
+}
+
+/// What a first word that is no command may have been meant for: one of the prompt's, or
+/// words for a model.
+fn instead_of_no_command(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let is_first = usage.is_some_and(|usage| usage.contains(" [OPTIONS]\n"));
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::InvalidSubcommand || !is_first {
+        return None;
+    }
+    match word.as_str() {
+        "grant" | "revoke" | "confirm" | "share" => Some(
+            "What is granted for longer than a session is kept with `hermitcrab caps`, as in `hermitcrab caps grant 'fs.*=./target'`; for a session, `grant` is a word of the prompt, which `hermitcrab` alone begins.",
+        ),
+        "mode" => {
+            Some("`hermitcrab config set mode prompt` sets it for good, `--mode` for a session.")
+        }
+        "version" => Some("`hermitcrab --version` says it."),
+        _ if error.get(ContextKind::SuggestedSubcommand).is_some() => None,
+        _ => Some(
+            "Words for a model go after `chat`, as in `hermitcrab chat 'what is in src?'`, a command to be run after `exec --`, as in `hermitcrab exec -- ls`; `hermitcrab` alone begins the prompt.",
+        ),
+    }
 }
 
 /// `exec rm a.txt`: whose the options are, the agent's or the command's, is told by `--`.

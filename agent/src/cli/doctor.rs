@@ -101,6 +101,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
         // It is said already that none run.
         (Isolation::Unisolated | Isolation::Unknown, None) => Ok(()),
     };
+    variables();
     programs(&ground);
     mode(&ground);
     models(&ground);
@@ -224,6 +225,16 @@ fn system_calls() -> String {
         );
     }
     text
+}
+
+/// Says which variables of the person's are not gone by.
+fn variables() {
+    for (name, said) in ambient::unused_dirs() {
+        println!(
+            "variables: {name} is `{}`, which is no absolute path, so it is not used",
+            visible(&said.to_string_lossy())
+        );
+    }
 }
 
 /// Says where programs of the person's are that commands do not find.

@@ -56,8 +56,16 @@ pub(super) fn advice(sign: Sign) -> String {
         Sign::CoveredProc => "part of /proc is covered",
         Sign::Root => "root is not given here what it needs",
     };
+    let instead = match sign {
+        Sign::Filter | Sign::CoveredProc => "",
+        Sign::Root => {
+            "who is no root needs nothing of it: where that is all that is refused, the workspace's owner runs commands, and\n  \
+             setpriv --reuid=1000 --regid=1000 --clear-groups env HOME=DIR hermitcrab doctor\n\
+             tries that out, with the numbers and the home of yours; else "
+        }
+    };
     format!(
-        "{seen}, as engines of containers have it; in a container of yours commands run with\n  \
+        "{seen}, as engines of containers have it; {instead}in a container of yours commands run with\n  \
          podman run --user 1000:1000 --security-opt no-new-privileges --security-opt 'unmask=/proc/*' …\n  \
          docker run --user 1000:1000 --security-opt no-new-privileges --security-opt systempaths=unconfined --security-opt seccomp=FILE …\n\
          docs/CONTAINERS.md has FILE, what root needs, and what each of them gives away"
@@ -102,6 +110,8 @@ mod tests {
             ] {
                 assert!(told.contains(word), "{told}");
             }
+            let names_another_user = told.contains("setpriv --reuid=");
+            assert_eq!(names_another_user, sign == Sign::Root, "{told}");
         }
     }
 }
