@@ -291,7 +291,7 @@ fn migrate(
             "it could not be written to the end, so another run replays again what is missing in it",
         ));
     }
-    report.counts = history.counts;
+    report.counts = std::mem::take(&mut history.counts);
     report.tools = std::mem::take(&mut history.tools);
     notes.append(&mut history.notes);
     if history.placeless > 0 && args.workspace.is_none() {

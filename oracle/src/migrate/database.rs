@@ -176,13 +176,14 @@ fn one(
     while let Some(row) = rows.next()? {
         if let Some(calls) = text(row, 1)? {
             let Ok(Value::Array(elements)) = serde_json::from_str(&calls) else {
-                counts.broken += 1;
+                let why = "its calls are no list of JSON";
+                counts.cannot_read(DATABASE, &place(session), why);
                 continue;
             };
             for element in &elements {
                 match history::parse(element) {
-                    Some(call) => waiting.push_back((call, false)),
-                    None => counts.broken += 1,
+                    Ok(call) => waiting.push_back((call, false)),
+                    Err(why) => counts.cannot_read(DATABASE, &place(session), why),
                 }
             }
         } else if let Some(id) = text(row, 2)?
@@ -207,6 +208,11 @@ fn one(
         }
     }
     Ok(true)
+}
+
+/// Where something is, for whoever looks for it.
+fn place(session: &Session) -> String {
+    format!("session {}", session.id)
 }
 
 fn leave(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::history::{Call, Counts, Session, Sink};
+use super::history::{Call, Counts, NO_OBJECT, NO_TOOL, Session, Sink};
 use super::note::Note;
 
 /// Longest line that is held.
@@ -58,13 +58,12 @@ pub fn stream(
         }
         match serde_json::from_slice::<Value>(&bytes) {
             Ok(conversation) => {
-                let id = format!("{name}:{line}");
-                if !one(&conversation, id, sink, known, counts) {
+                if !one(&conversation, (name, line), sink, known, counts) {
                     return wrong.map_or(Ok(()), Err);
                 }
             }
             Err(error) => {
-                counts.broken += 1;
+                counts.cannot_read(name, &format!("line {line}"), "the line is no JSON");
                 wrong.get_or_insert_with(|| stopped(line, error.to_string()));
             }
         }
@@ -74,13 +73,14 @@ pub fn stream(
 /// One conversation; whether more is wanted.
 fn one(
     conversation: &Value,
-    id: String,
+    (name, line): (&str, u64),
     sink: &mut dyn Sink,
     known: &mut impl FnMut(&Call) -> bool,
     counts: &mut Counts,
 ) -> bool {
+    let place = format!("line {line}");
     let session = Session {
-        id,
+        id: format!("{name}:{line}"),
         source: "trajectory".to_owned(),
         cwd: None,
         started: 0.0,
@@ -123,8 +123,8 @@ fn one(
                 }
                 for part in between(text("value"), "<tool_call>", "</tool_call>") {
                     match called(part) {
-                        Some(call) => made.push(call),
-                        None => counts.broken += 1,
+                        Ok(call) => made.push(call),
+                        Err(why) => counts.cannot_read(name, &place, why),
                     }
                 }
             }
@@ -145,14 +145,14 @@ fn one(
     give(&mut made, counts, &mut hand)
 }
 
-fn called(text: &str) -> Option<Call> {
-    let value: Value = serde_json::from_str(text.trim()).ok()?;
-    let args = value.get("arguments")?.clone();
-    args.is_object().then_some(())?;
-    Some(Call {
+fn called(text: &str) -> Result<Call, &'static str> {
+    let value: Value = serde_json::from_str(text.trim()).map_err(|_| "it is no JSON")?;
+    let tool = value.get("name").and_then(Value::as_str).ok_or(NO_TOOL)?;
+    let args = value.get("arguments").filter(|args| args.is_object());
+    Ok(Call {
         id: String::new(),
-        tool: value.get("name")?.as_str()?.to_owned(),
-        args,
+        tool: tool.to_owned(),
+        args: args.ok_or(NO_OBJECT)?.clone(),
         result: None,
         cut: false,
     })

@@ -329,6 +329,9 @@ fn facts(out: &mut String, report: &Report) {
         grouped(report.counts.broken),
         list(&report.files),
     );
+    for line in report.counts.why_unreadable() {
+        let _ = writeln!(out, "- {}", plain(&line));
+    }
     let _ = writeln!(
         out,
         "- names in `.env`, never a value: {}",

@@ -145,6 +145,9 @@ fn facts(page: &mut Page, report: &Report) {
         grouped(report.counts.repeated),
         grouped(report.counts.broken)
     ));
+    for line in report.counts.why_unreadable() {
+        page.item(&line);
+    }
     for (what, names) in [
         ("files", &report.files),
         ("names in .env, never a value", &report.env_names),
