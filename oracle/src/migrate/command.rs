@@ -1,6 +1,5 @@
 //! The command: read, translate, replay, suggest, write.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use super::{
     opinion::Opinion,
     parallel::{Ended, Machine, Parts, Pass},
     recorded::{History, OnlyRead},
-    replay::{Class, Proof, Unreplayable},
+    replay::{Class, Proof, Unreplayable, Wanted},
     report::{self, Report},
     source::{DATABASE, Snapshot},
     suggest, translate,
@@ -203,7 +202,7 @@ fn migrate(
     let clean = |text: &str| home.redactor.clean(text);
     let mut history = History::with(&snapshot, database);
     let mut lack: Option<Lack> = None;
-    let mut needs = BTreeMap::new();
+    let mut needs = Wanted::default();
     let parts = journal.as_ref().map(|journal| Parts {
         home: &home,
         proposals: &report.proposals,

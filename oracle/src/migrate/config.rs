@@ -4,6 +4,8 @@
 //! written here is read back by the agent's own reader, both as it stands and
 //! with every grant taken, so that no proposal is one the agent would refuse.
 
+mod seen;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -124,6 +126,7 @@ fn grants(text: &mut String, proposals: &[Proposal], suggested: &[ProposedGrant]
                     "# the rule {id} above refuses this one, all of it, until the rule is taken out:",
                 );
             }
+            seen::write(text, grant);
             // Writing into a string cannot fail.
             let _ = write!(
                 text,
@@ -144,7 +147,7 @@ fn grants(text: &mut String, proposals: &[Proposal], suggested: &[ProposedGrant]
         block(&about, &proposal.grants);
     }
     block(
-        "or in place of all of these: the least that covers what was recorded",
+        "or in place of all of these: the least that covers what was recorded. A place that begins with `.` is one of whatever project is worked in",
         suggested,
     );
 }

@@ -22,7 +22,7 @@ use super::history::{Call, Session, Sink};
 use super::home::Home;
 use super::journal::{self, Journal, Key};
 use super::replay::{
-    Need, Outcome, Replayed, Replayer, Tally, Terms, Unit, Unreplayable, Workspaces, never,
+    Outcome, Replayed, Replayer, Tally, Terms, Unit, Unreplayable, Wanted, Workspaces, never,
 };
 use super::translate::Proposal;
 use crate::ambient::Ambient;
@@ -46,7 +46,7 @@ pub struct Ended {
     /// What became of the calls.
     pub replayed: Replayed,
     /// What they needed.
-    pub wanted: BTreeMap<Vec<Need>, u64>,
+    pub wanted: Wanted,
     /// Whether some were not run for want of time.
     pub cut: bool,
     /// How many calls there are, whether or not they were reached.
@@ -194,8 +194,8 @@ impl<'m> Machine<'m> {
             &mut |sink| read(sink, Pass::Keep),
             &first,
             |made: Made| match made {
-                Made::Outcomes(outcomes) => {
-                    tally.add_unit(&outcomes);
+                Made::Outcomes(outcomes, project) => {
+                    tally.add_unit(&outcomes, project.as_deref());
                     progress.add(outcomes.len() as u64);
                 }
                 Made::LeftOut(calls) => {
@@ -409,7 +409,8 @@ struct First<'a> {
 }
 
 enum Made {
-    Outcomes(Vec<Outcome>),
+    /// What became of calls, and the project they were in.
+    Outcomes(Vec<Outcome>, Option<String>),
     LeftOut(u64),
 }
 
@@ -421,7 +422,7 @@ impl Work for First<'_> {
         let Some((outcomes, from)) = ran else {
             self.cut.store(true, Ordering::Relaxed);
             let not = |call: &Call| Outcome::unreplayed(call, &Unreplayable::Budget);
-            return Made::Outcomes(unit.calls.iter().map(not).collect());
+            return Made::Outcomes(unit.calls.iter().map(not).collect(), None);
         };
         let [run, alike, before] = &self.efforts;
         let effort = match from {
@@ -430,7 +431,7 @@ impl Work for First<'_> {
             Some(journal::From::Before) => before,
         };
         effort.fetch_add(unit.calls.len() as u64, Ordering::Relaxed);
-        Made::Outcomes(outcomes)
+        Made::Outcomes(outcomes, unit.project.clone())
     }
 
     fn left_out(&self, unit: &Unit) -> Option<Made> {
@@ -438,7 +439,7 @@ impl Work for First<'_> {
     }
 
     fn not(&self, outcome: Outcome) -> Option<Made> {
-        Some(Made::Outcomes(vec![outcome]))
+        Some(Made::Outcomes(vec![outcome], None))
     }
 }
 

@@ -22,6 +22,6 @@ pub use files::{Workspace, Workspaces};
 pub use gather::{Gather, Handed};
 pub use place::{HOME, Places, WORK};
 pub use run::Replayer;
-pub use tally::{Added, Replayed, Row, Share, Tally};
+pub use tally::{Added, Replayed, Row, Share, Tally, Wanted};
 pub use terms::Terms;
 pub use unit::{Unit, never};

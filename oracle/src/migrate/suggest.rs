@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::replay::{Need, shared};
+use super::replay::{Need, Wanted, shared};
 use super::translate::{GRANT_SECONDS, ProposedGrant};
 
 /// More grants than this are no suggestion but a list.
@@ -53,9 +53,27 @@ fn inside(need: &Need) -> bool {
     need.on == "." || need.on.starts_with("./")
 }
 
-/// Suggests grants for what calls needed.
+/// Suggests grants for what calls needed, each with the projects it is for.
 #[must_use]
-pub fn suggest(needs: &BTreeMap<Vec<Need>, u64>) -> Suggestion {
+pub fn suggest(wanted: &Wanted) -> Suggestion {
+    let mut suggestion = least_of(&wanted.calls);
+    for grant in &mut suggestion.grants {
+        let whole = Need {
+            verb: grant.verb.clone(),
+            on: grant.on.clone(),
+        };
+        let seen: BTreeSet<&String> = wanted
+            .projects
+            .iter()
+            .filter(|(need, _)| covers(&whole, need))
+            .flat_map(|(_, projects)| projects)
+            .collect();
+        grant.seen_in = seen.into_iter().cloned().collect();
+    }
+    suggestion
+}
+
+fn least_of(needs: &BTreeMap<Vec<Need>, u64>) -> Suggestion {
     let mut suggestion = Suggestion::default();
     let mut calls: Vec<(&[Need], u64)> = Vec::new();
     let mut total = 0_u64;
@@ -99,6 +117,7 @@ pub fn suggest(needs: &BTreeMap<Vec<Need>, u64>) -> Suggestion {
             verb: need.verb,
             on: need.on,
             seconds: GRANT_SECONDS,
+            seen_in: Vec::new(),
         })
         .collect();
     suggestion
@@ -211,7 +230,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Need, Suggestion, covers, free, inside, suggest};
+    use super::{Need, Suggestion, Wanted, covers, free, inside, least_of, suggest};
 
     fn need(verb: &str, on: &str) -> Need {
         Need {
@@ -236,7 +255,7 @@ mod tests {
             (vec![need("fs.modify", "./notes.md")], 3),
             (vec![need("fs.modify", "/etc/hosts")], 2),
         ]);
-        let made = suggest(&needs);
+        let made = least_of(&needs);
         assert_eq!(
             grants(&made),
             [need("fs.create", "./src"), need("fs.modify", "./notes.md")]
@@ -250,6 +269,36 @@ mod tests {
         assert_eq!(made.enough_for(95), None);
     }
 
+    #[test]
+    fn a_suggested_grant_names_the_projects_it_was_needed_in() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let wanted = Wanted {
+            calls: BTreeMap::from([
+                (vec![need("fs.create", "./src/a")], 5),
+                (vec![need("fs.create", "./src/b")], 4),
+                (vec![need("fs.modify", "./notes.md")], 3),
+            ]),
+            projects: BTreeMap::from([
+                (need("fs.create", "./src/a"), set(&["/p", "/q"])),
+                (need("fs.create", "./src/b"), set(&["/r"])),
+                (need("fs.modify", "./notes.md"), set(&["/q"])),
+            ]),
+        };
+        let made = suggest(&wanted);
+        let seen: Vec<_> = made
+            .grants
+            .iter()
+            .map(|grant| (grant.on.as_str(), grant.seen_in.join(" ")))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("./src", "/p /q /r".to_owned()),
+                ("./notes.md", "/q".to_owned())
+            ]
+        );
+    }
+
     fn any_needs() -> impl Strategy<Value = BTreeMap<Vec<Need>, u64>> {
         let one = ("fs\\.(create|delete)", "(\\.|/etc)(/[ab]){0,3}")
             .prop_map(|(verb, on)| need(&verb, &on));
@@ -260,7 +309,7 @@ mod tests {
     proptest! {
         #[test]
         fn all_inside_is_covered_nothing_is_superfluous_and_the_curve_falls(needs in any_needs()) {
-            let made = suggest(&needs);
+            let made = least_of(&needs);
             let grants = grants(&made);
             let calls: Vec<&Vec<Need>> = needs.keys().filter(|call| call.iter().all(inside)).collect();
             for call in &calls {

@@ -62,6 +62,9 @@ pub struct ProposedGrant {
     pub on: String,
     /// How long it lasts.
     pub seconds: u64,
+    /// The projects in which it was seen to be needed; nothing of one that was said of all.
+    #[serde(default)]
+    pub seen_in: Vec<String>,
 }
 
 impl ProposedGrant {
@@ -72,6 +75,7 @@ impl ProposedGrant {
             verb: verb.to_owned(),
             on: on.to_owned(),
             seconds: GRANT_SECONDS,
+            seen_in: Vec::new(),
         }
     }
 }

@@ -54,9 +54,12 @@ impl<'g, F: FnMut(Handed) -> bool> Gather<'g, F> {
         }
     }
 
+    fn project(&self) -> Option<&str> {
+        self.session.cwd.as_deref().or(self.usual.as_deref())
+    }
+
     fn places(&self) -> Places {
-        let cwd = self.session.cwd.as_deref().or(self.usual.as_deref());
-        Places::new(cwd, self.home.as_deref())
+        Places::new(self.project(), self.home.as_deref())
     }
 
     /// Hands on what is gathered; whether more is wanted.
@@ -76,6 +79,7 @@ impl<'g, F: FnMut(Handed) -> bool> Gather<'g, F> {
         }
         let unit = Unit {
             session: self.session.clone(),
+            project: self.project().map(str::to_owned),
             places: self.places(),
             workspace: Arc::clone(&self.workspace),
             calls,

@@ -1,6 +1,6 @@
 //! Adding up what became of the calls, in bounded memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,8 @@ const ROWS_MAX: usize = 2_000;
 const NEEDS_BY_FILE_MAX: usize = 500;
 /// And by directory; the suggestion knows nothing of those after that.
 const NEEDS_MAX: usize = 1_000;
+/// Projects that are named of one need.
+const PROJECTS_MAX: usize = 64;
 /// Longest text of a call in a row.
 const TEXT_CHARS_MAX: usize = 240;
 
@@ -86,6 +88,15 @@ impl Replayed {
     }
 }
 
+/// What calls needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// By what one call needed, how many calls.
+    pub calls: BTreeMap<Vec<Need>, u64>,
+    /// In which projects a call needed it.
+    pub projects: BTreeMap<Need, BTreeSet<String>>,
+}
+
 /// Adds outcomes up. Every text is cleaned before it is kept.
 pub struct Tally<'t> {
     clean: &'t (dyn Fn(&str) -> String + Sync),
@@ -95,7 +106,7 @@ pub struct Tally<'t> {
     known: u64,
     not_replayed: BTreeMap<String, u64>,
     reasons: Reasons,
-    needs: BTreeMap<Vec<Need>, u64>,
+    wanted: Wanted,
     units: Units,
 }
 
@@ -160,7 +171,7 @@ impl Units {
 }
 
 /// What was added up, and what the calls needed.
-pub type Added = (Replayed, BTreeMap<Vec<Need>, u64>);
+pub type Added = (Replayed, Wanted);
 
 impl<'t> Tally<'t> {
     /// Nothing added yet.
@@ -173,21 +184,22 @@ impl<'t> Tally<'t> {
             known: 0,
             not_replayed: BTreeMap::new(),
             reasons: Reasons::default(),
-            needs: BTreeMap::new(),
+            wanted: Wanted::default(),
             units: Units::default(),
         }
     }
 
-    /// Adds what was run in one go.
-    pub fn add_unit(&mut self, outcomes: &[Outcome]) {
+    /// Adds what was run in one go, and the project it was in.
+    pub fn add_unit(&mut self, outcomes: &[Outcome], project: Option<&str>) {
         self.units.add(outcomes);
+        let project = project.map(self.clean);
         for outcome in outcomes {
-            self.add(outcome);
+            self.add(outcome, project.as_deref());
         }
     }
 
     /// Adds one.
-    pub fn add(&mut self, outcome: &Outcome) {
+    fn add(&mut self, outcome: &Outcome, project: Option<&str>) {
         *self.classes.entry(outcome.class).or_default() += 1;
         self.known += u64::from(outcome.is_known);
         match outcome.class {
@@ -209,7 +221,7 @@ impl<'t> Tally<'t> {
                     on: (self.clean)(&need.on),
                 })
                 .collect();
-            self.need(needs);
+            self.need(needs, project);
         }
         let key = (
             outcome.class,
@@ -224,9 +236,10 @@ impl<'t> Tally<'t> {
         }
     }
 
-    fn need(&mut self, needs: Vec<Need>) {
-        let is_new = !self.needs.contains_key(&needs);
-        let needs = if is_new && self.needs.len() >= NEEDS_BY_FILE_MAX {
+    fn need(&mut self, needs: Vec<Need>, project: Option<&str>) {
+        let Wanted { calls, projects } = &mut self.wanted;
+        let is_new = !calls.contains_key(&needs);
+        let needs = if is_new && calls.len() >= NEEDS_BY_FILE_MAX {
             let folder = |need: Need| Need {
                 on: need
                     .on
@@ -242,8 +255,17 @@ impl<'t> Tally<'t> {
         } else {
             needs
         };
-        if self.needs.len() < NEEDS_MAX || self.needs.contains_key(&needs) {
-            *self.needs.entry(needs).or_default() += 1;
+        if calls.len() < NEEDS_MAX || calls.contains_key(&needs) {
+            for need in &needs {
+                let seen = projects.entry(need.clone()).or_default();
+                if let Some(project) = project
+                    && seen.len() < PROJECTS_MAX
+                    && !seen.contains(project)
+                {
+                    seen.insert(project.to_owned());
+                }
+            }
+            *calls.entry(needs).or_default() += 1;
         }
     }
 
@@ -281,7 +303,7 @@ impl<'t> Tally<'t> {
             rows,
             rows_left_out: self.rows_left_out,
         };
-        (replayed, self.needs)
+        (replayed, self.wanted)
     }
 }
 
@@ -334,7 +356,7 @@ mod tests {
             } else {
                 Class::Same
             };
-            tally.add_unit(&unit(&[Class::Same, second, Class::NotReplayed]));
+            tally.add_unit(&unit(&[Class::Same, second, Class::NotReplayed]), None);
         }
         let (replayed, _) = tally.finish(Some(98_000));
         let share = |class| replayed.shares[&class];
@@ -350,7 +372,7 @@ mod tests {
         assert_eq!((share(Class::Unsafe).from, share(Class::Unsafe).to), (0, 3));
         assert_eq!(replayed.not_drawn, 98_000);
         let mut whole = Tally::new(&clean);
-        whole.add_unit(&unit(&[Class::Same]));
+        whole.add_unit(&unit(&[Class::Same]), None);
         assert!(whole.finish(None).0.shares.is_empty());
     }
 }

@@ -18,6 +18,8 @@ pub const CALLS_MAX: usize = 8;
 pub struct Unit {
     /// Whose they are.
     pub session: Session,
+    /// The project it was in, as the host has it, where that is known.
+    pub project: Option<String>,
     /// Its places.
     pub places: Places,
     /// What the session started from.

@@ -246,7 +246,7 @@ fn suggestion(out: &mut String, report: &Report) {
     if let Some(none) = suggestion.curve.first() {
         let _ = write!(
             out,
-            "| Grants | The next one | Questions left |\n|---:|---|---:|\n| 0 | | {} |\n",
+            "| Grants | The next one | Needed in | Questions left |\n|---:|---|---|---:|\n| 0 | | | {} |\n",
             grouped(*none)
         );
     }
@@ -258,13 +258,21 @@ fn suggestion(out: &mut String, report: &Report) {
     {
         let _ = writeln!(
             out,
-            "| {} | `{}` on {} for {} h | {} |",
+            "| {} | `{}` on {} for {} h | {} | {} |",
             place + 1,
             grant.verb,
             code(&grant.on),
             grant.seconds / 3600,
+            projects(&grant.seen_in),
             grouped(*left)
         );
+    }
+    if suggestion
+        .grants
+        .iter()
+        .any(|grant| !grant.seen_in.is_empty())
+    {
+        out.push_str("\nIn the configuration a place that begins with `.` is one of whatever project is worked in. To give a grant in one project alone, run there `hermitcrab caps grant VERB=PLACE`; `hermitcrab.toml` has the lines.\n");
     }
     if let Some(enough) = suggestion.enough_for(95) {
         let _ = writeln!(
@@ -277,6 +285,20 @@ fn suggestion(out: &mut String, report: &Report) {
         for (place, count) in suggestion.outside.iter().take(ROWS_MAX) {
             let _ = writeln!(out, "- {} ({})", code(place), calls(*count));
         }
+    }
+}
+
+/// The projects a grant is for, not all of them where they are many.
+fn projects(names: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+    let named: Vec<String> = names
+        .iter()
+        .take(NAMED_MAX)
+        .map(|name| code(name))
+        .collect();
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

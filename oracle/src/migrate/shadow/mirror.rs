@@ -178,6 +178,7 @@ impl Mirror {
                 cwd: cwd.to_str().map(str::to_owned),
                 started: 0.0,
             },
+            project: cwd.to_str().map(str::to_owned),
             places,
             workspace: Arc::new(before),
             calls: vec![call.clone()],

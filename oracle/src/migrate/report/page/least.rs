@@ -36,7 +36,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
         WIDTH - 60,
         HEIGHT + 16
     );
-    page.raw("</svg></div>\n<div class=\"wide\"><table><thead><tr><th>grant</th><th>questions left</th></tr></thead><tbody>");
+    page.raw("</svg></div>\n<div class=\"wide\"><table><thead><tr><th>grant</th><th>needed in</th><th>questions left</th></tr></thead><tbody>");
     for (grant, left) in report.suggestion.grants.iter().zip(curve.iter().skip(1)) {
         page.raw("<tr><th>");
         page.text(&format!(
@@ -46,6 +46,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
             grant.seconds / 3600
         ));
         page.raw("</th>");
+        page.cell("", &grant.seen_in.join(", "));
         page.cell("", &grouped(*left));
         page.raw("</tr>");
     }
