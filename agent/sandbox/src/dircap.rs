@@ -17,6 +17,7 @@
 //! directory who moves things into it.
 
 pub(crate) mod access_lists;
+pub(crate) mod append_only;
 mod change;
 mod direct;
 mod error;

@@ -18,6 +18,7 @@ mod afoot_conflicts;
 mod afoot_ended;
 mod afoot_killed;
 mod afoot_waits;
+mod append_only;
 mod around;
 mod asked;
 mod asked_once;

@@ -67,6 +67,7 @@ pub(super) fn write(
         }
         None => None,
     };
+    super::append_only::names_can_change(&parent, path)?;
     let (temporary, stat) = Temporary::write(&parent, path, content, old.as_ref(), mode)?;
     let at = Place {
         parent: parent.as_fd(),

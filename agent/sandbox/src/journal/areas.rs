@@ -17,6 +17,7 @@ use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
 use super::plan::{Plan, Root};
 use crate::dircap::access_lists::hand_nothing_down;
+use crate::dircap::append_only::names_can_change;
 use crate::dircap::{FsError, temporary_name};
 
 /// An open root and its staging directory.
@@ -79,6 +80,8 @@ impl Journal {
         spec: &Root,
     ) -> Result<Opened, Failed> {
         if let Some(name) = &spec.beside {
+            names_can_change(&root, &RelPath::root())
+                .map_err(|error| Failed::at(part, &RelPath::root(), error))?;
             let made = at_top(part, "make a place for changes in");
             self.steps.pass("make a staging directory").map_err(&made)?;
             rustix::fs::mkdirat(&root, name.as_slice(), Mode::RWXU)

@@ -33,6 +33,7 @@ use super::stage::{Source, Stager, Usable};
 use super::{CommitId, Journal, retain};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::{Fingerprint, fingerprint, read_tree};
+use crate::dircap::append_only::parent_takes_changes;
 use crate::dircap::open::{Links, open_beneath};
 use crate::dircap::{DirCap, FsError};
 
@@ -198,6 +199,7 @@ pub(super) fn finish_preparing<'j>(
     staged: Result<Counts, Failed>,
 ) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
     let written = staged.and_then(|counts| {
+        names_can_change(&plan, &grounds)?;
         entry.write_counts(&counts).map_err(Failed::in_journal)?;
         entry
             .write(&plan, State::Planned)
@@ -216,6 +218,22 @@ pub(super) fn finish_preparing<'j>(
             Err((Some(entry), failed))
         }
     }
+}
+
+/// Every step can be done and taken back: none gives, takes or exchanges a name in a directory
+/// that only ever gets more of them.
+fn names_can_change(plan: &Plan, grounds: &[Opened]) -> Result<(), Failed> {
+    let mut seen = BTreeSet::new();
+    for op in &plan.ops {
+        let Some(ground) = grounds.get(op.root) else {
+            continue;
+        };
+        if !matches!(op.act, Act::Meta { .. }) && seen.insert((op.root, op.path.parent())) {
+            parent_takes_changes(ground.root.as_fd(), &op.path)
+                .map_err(|error| Failed::at(op.root, &op.path, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks and spends the permits of one part.

@@ -25,6 +25,7 @@ use super::aside::Aside;
 use super::entry::remove_tree;
 use crate::changeset::node::open_dir;
 use crate::digest::sha256;
+use crate::dircap::append_only::names_can_change;
 use crate::dircap::open::{open_parent, write_all};
 use crate::dircap::{DirCap, FsError, Stat, as_inherited, dir_digest, temporary_name};
 
@@ -60,6 +61,7 @@ impl Journal {
     ) -> Result<Stat, FsError> {
         let outermost = spend(dir, permits, new)?;
         let (ground, name) = open_parent(dir.as_fd(), outermost)?;
+        names_can_change(&ground, outermost)?;
         let aside = temporary_name().map_err(failed("name a directory for", outermost))?;
         let tree = Tree {
             noted: self.note_aside(ground.as_fd(), &aside)?,
