@@ -479,6 +479,57 @@ fn the_machines_root_by_another_number_runs_no_command() {
     }
 }
 
+/// As in a container whose first process is a `sleep` or a shell, into which one comes by
+/// `docker exec`: it reaps nothing.
+#[test]
+fn nothing_dead_is_left_to_a_first_process_that_is_no_init() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root has process namespaces that lie in no other kind");
+        return;
+    }
+    let home = Home::new();
+    let mut outer = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "--kill-child"])
+        .args(["sleep", "600"])
+        .spawn()
+        .unwrap();
+    let children = |of: u32| {
+        let listed = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
+        let listed = listed.unwrap_or_default();
+        let numbers = listed.split_ascii_whitespace();
+        numbers.map(|number| number.parse().unwrap()).collect()
+    };
+    let first = until(|| {
+        let below: Vec<u32> = children(outer.id());
+        let one = *below.first()?;
+        let name = std::fs::read_to_string(format!("/proc/{one}/comm"));
+        name.is_ok_and(|name| name == "sleep\n").then_some(one)
+    });
+    let number = first.to_string();
+    let starter = ["nsenter", "--target", &number, "--pid", "--mount"];
+    for words in [
+        &[
+            "exec",
+            "--grant",
+            "fs.*=.",
+            "--",
+            "date > a.txt; sleep 0.1 &",
+        ][..],
+        &["doctor"],
+    ] {
+        let ran = started_by(&starter, &home, words);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let left: Vec<u32> = children(first);
+        let told: Vec<String> = left
+            .iter()
+            .map(|one| std::fs::read_to_string(format!("/proc/{one}/stat")).unwrap_or_default())
+            .collect();
+        assert!(told.is_empty(), "{words:?}: {told:?}");
+    }
+    outer.kill().unwrap();
+    outer.wait().unwrap();
+}
+
 /// As with `docker stop` where nothing else is process 1, to which the kernel brings no signal
 /// that it does not take itself.
 #[test]

@@ -42,6 +42,14 @@ const BUSY: Duration = Duration::from_millis(5);
 /// How long the last groups may take to be empty once everything was killed.
 const GROUPS_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often, and how long each time, what was killed at the end is waited for: the first
+/// process of a container that is no init would keep each of them as a dead one.
+const REAPED_TRIES_MAX: u32 = 100;
+const REAPED_WITHIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
+};
+
 /// What a spawner leaves out of the isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
@@ -292,6 +300,23 @@ impl Spawner {
             let _killed = pidfd_send_signal(&zygote.process.handle, Signal::KILL);
         }
         self.groups.finish(GROUPS_PATIENCE);
+        reap_all();
+    }
+}
+
+/// Reaps what was killed, and what that leaves behind. Who waits for a file system that does
+/// not answer is left to others.
+fn reap_all() {
+    let mut tries = 0;
+    while tries < REAPED_TRIES_MAX {
+        match waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => {
+                tries += 1;
+                let _slept = poll(&mut [], Some(&REAPED_WITHIN));
+            }
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
+        }
     }
 }
 
