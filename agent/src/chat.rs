@@ -347,11 +347,12 @@ impl Chat {
         self.unwritten = Unwritten::default();
         self.forget_reminders();
         let mut slips = Slips::default();
-        let words = self.after_what_ended(runtime, port, words)?;
+        let told = self.after_what_ended(runtime, port)?;
         runtime.hear(self.agent, Source::User)?;
         self.begin(runtime);
-        self.room.begin(&words);
-        self.messages.push(Message::User(words));
+        self.room.begin(words);
+        self.messages.extend(told.map(Message::Told));
+        self.messages.push(Message::User(words.to_owned()));
         self.stands(runtime, port);
         loop {
             if !port.watch.goes_on() {
@@ -391,7 +392,7 @@ impl Chat {
             self.name_unwritten(port, &mut turn);
             if let Some(words) = self.what_ended(runtime, port, &mut turn)? {
                 // What follows is a turn of its own to whoever counts.
-                self.messages.push(Message::User(words));
+                self.messages.push(Message::Told(words));
                 self.stands(runtime, port);
                 self.loops = self.loops.anew();
                 slips = Slips::default();
@@ -449,22 +450,17 @@ impl Chat {
     }
 
     /// What commands in the background did that have ended since the last call is decided
-    /// before the turn goes on; the user's words come after what is to be told of it.
+    /// before the turn goes on; what is to be told of it, which comes before the user's words.
     fn after_what_ended(
         &self,
         runtime: &mut Runtime,
         port: &mut Ports<'_>,
-        words: &str,
-    ) -> Result<String, ChatError> {
+    ) -> Result<Option<String>, ChatError> {
         if self.depth > 0 || !port.watch.goes_on() {
-            return Ok(words.to_owned());
+            return Ok(None);
         }
         runtime.decide_ended(self.agent);
-        // One message: some models take no two of one side after each other.
-        Ok(match self.endings(runtime)? {
-            Some(told) => format!("{told}\n\n{words}"),
-            None => words.to_owned(),
-        })
+        self.endings(runtime)
     }
 
     /// What background commands that ended have to say, if any is to be told.

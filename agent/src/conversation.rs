@@ -206,7 +206,8 @@ impl Conversation {
     #[must_use]
     pub fn has_data(&self) -> bool {
         let mut messages = self.messages.iter();
-        self.has_read || messages.any(|message| matches!(message, Message::Tool { .. }))
+        self.has_read
+            || messages.any(|message| matches!(message, Message::Tool { .. } | Message::Told(_)))
     }
 
     /// As it is kept, in so many bytes, and how many messages at its beginning are left
@@ -237,7 +238,7 @@ impl Conversation {
             if bytes > bytes_max {
                 break;
             }
-            if matches!(message, Message::User(_)) {
+            if matches!(message, Message::User(_) | Message::Told(_)) {
                 from = place;
             }
         }

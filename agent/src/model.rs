@@ -36,8 +36,11 @@ pub use self::{
 pub enum Message {
     /// What the model is told about its place.
     System(String),
-    /// What the user said, or what the program says in the user's place.
+    /// What the user said.
     User(String),
+    /// What the program says in the user's place: a backend is sent it as the user's, and a
+    /// person is never shown it as such.
+    Told(String),
     /// What the model said and proposed.
     Assistant {
         /// Its words, possibly none.
@@ -54,6 +57,32 @@ pub enum Message {
         /// The result as the model is given it.
         text: String,
     },
+}
+
+/// Messages as a model has them: what the program tells stands with the user's words that
+/// follow it, for some models take no two messages of one side after each other. What belongs
+/// to each goes along.
+pub fn as_models_have<T>(messages: impl IntoIterator<Item = (Message, T)>) -> Vec<(Message, T)> {
+    let mut all = Vec::new();
+    let mut told: Option<(String, T)> = None;
+    let alone = |(words, of)| (Message::User(words), of);
+    for (message, of) in messages {
+        match (message, told.take()) {
+            (Message::Told(words), before) => {
+                all.extend(before.map(alone));
+                told = Some((words, of));
+            }
+            (Message::User(words), Some((before, _))) => {
+                all.push((Message::User(format!("{before}\n\n{words}")), of));
+            }
+            (other, before) => {
+                all.extend(before.map(alone));
+                all.push((other, of));
+            }
+        }
+    }
+    all.extend(told.map(alone));
+    all
 }
 
 /// A call a model proposes; the arguments are text and may be anything.

@@ -115,7 +115,8 @@ pub fn replayed(messages: &[Message]) -> Vec<SessionUpdate> {
     let mut calls: Vec<(String, String, String)> = Vec::new();
     for (place, message) in messages.iter().enumerate() {
         match message {
-            Message::System(_) => {}
+            // An editor would show it as its user's words.
+            Message::System(_) | Message::Told(_) => {}
             Message::User(text) => updates.push(SessionUpdate::UserMessageChunk(chunk(text))),
             Message::Assistant { text, calls: made } => {
                 if !text.is_empty() {

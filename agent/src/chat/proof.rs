@@ -95,7 +95,7 @@ impl Chat {
         self.unproved.times += 1;
         self.unproved.told_at.push(self.messages.len());
         self.unproved.held_back = Some(answer.to_owned());
-        self.messages.push(Message::User(words));
+        self.messages.push(Message::Told(words));
         Ok(true)
     }
 

@@ -34,7 +34,7 @@ impl Chat {
             Next::Again => return Ok(None),
             Next::Nudge { said, told } => {
                 self.messages.push(said_alone(said));
-                self.messages.push(Message::User(told.to_owned()));
+                self.messages.push(Message::Told(told.to_owned()));
                 return Ok(None);
             }
             Next::End(words) => {
@@ -135,7 +135,7 @@ impl Chat {
         port: &mut Ports<'_>,
         turn: &mut ChatTurn,
     ) -> Result<(), ChatError> {
-        self.messages.push(Message::User(SUM_UP.to_owned()));
+        self.messages.push(Message::Told(SUM_UP.to_owned()));
         let text = match self.ask(runtime, port, Offered::Nothing) {
             // What was done is done, whether or not there are words for it.
             Err(ChatError::Model(_)) => String::new(),

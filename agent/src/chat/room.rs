@@ -20,7 +20,7 @@ use self::account::Note;
 use super::{Chat, ChatError, watch::Ports};
 use crate::{
     cancel::Cancel,
-    model::{Message, ModelError, ModelReply, ModelRequest, Offer, ReplyLimits},
+    model::{Message, ModelError, ModelReply, ModelRequest, Offer, ReplyLimits, as_models_have},
     runtime::Runtime,
 };
 
@@ -157,7 +157,9 @@ impl Chat {
         let next = room.view.first().or_else(|| rest.first());
         let note = room.note.messages(next);
         let sent = first.into_iter().cloned().chain(note);
-        sent.chain(room.view.iter().chain(rest).cloned()).collect()
+        let sent = sent.chain(room.view.iter().chain(rest).cloned());
+        let sent = as_models_have(sent.map(|message| (message, ())));
+        sent.into_iter().map(|(message, ())| message).collect()
     }
 
     /// One of the messages is gone, which nobody is to see again.

@@ -271,7 +271,7 @@ pub(super) fn trace(messages: &[Message]) -> Vec<Value> {
                     entry.insert("status".into(), status.into());
                 }
             }
-            Message::System(_) | Message::User(_) => {}
+            Message::System(_) | Message::User(_) | Message::Told(_) => {}
         }
     }
     entries.into_iter().map(Value::Object).collect()

@@ -225,6 +225,7 @@ fn shown(message: &Message) -> Vec<String> {
     match message {
         Message::System(_) => Vec::new(),
         Message::User(words) => under("you", words),
+        Message::Told(words) => under("hermitcrab", words),
         Message::Assistant { text, calls } => {
             let mut lines = if text.trim().is_empty() {
                 Vec::new()

@@ -64,6 +64,7 @@ pub(super) fn message(message: &Message, at: Option<u64>) -> String {
     let mut value = match message {
         Message::System(text) => json!({"system": text}),
         Message::User(text) => json!({"user": text}),
+        Message::Told(text) => json!({"told": text}),
         Message::Assistant { text, calls } => {
             let calls: Vec<Value> = calls
                 .iter()
@@ -193,6 +194,9 @@ fn read_message(value: &Value) -> Option<Message> {
     let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(words) = word("user") {
         return Some(Message::User(words));
+    }
+    if let Some(words) = word("told") {
+        return Some(Message::Told(words));
     }
     if let Some(tool) = word("tool") {
         return Some(Message::Tool {

@@ -94,7 +94,7 @@ pub fn call_id(given: Option<&str>, place: usize) -> String {
 fn message(message: &Message) -> Value {
     match message {
         Message::System(text) => json!({"role": "system", "content": text}),
-        Message::User(text) => json!({"role": "user", "content": text}),
+        Message::User(text) | Message::Told(text) => json!({"role": "user", "content": text}),
         Message::Assistant { text, calls } if calls.is_empty() => {
             json!({"role": "assistant", "content": text})
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     conversation::{Conversation, Shelf},
     digest::sha256,
-    model::{Message, ProposedCall},
+    model::{Message, ProposedCall, as_models_have},
     text::pyjson,
 };
 
@@ -65,7 +65,7 @@ impl Said {
         };
         match message {
             Message::System(_) => None,
-            Message::User(text) => Some(plain(Role::User, text)),
+            Message::User(text) | Message::Told(text) => Some(plain(Role::User, text)),
             Message::Assistant { text, calls } => Some(Self {
                 calls,
                 ..plain(Role::Assistant, text)
@@ -193,10 +193,8 @@ impl Earlier {
             title: kept.title.filter(|title| !title.is_empty()),
             model: kept.model,
             started: kept.started.or(first).or(updated).unwrap_or_default(),
-            said: kept
-                .messages
+            said: as_models_have(kept.messages.into_iter().zip(times))
                 .into_iter()
-                .zip(times)
                 .filter_map(|(message, at)| Said::of(message, at))
                 .collect(),
         }

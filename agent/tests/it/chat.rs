@@ -57,7 +57,7 @@ impl Script {
 impl ModelPort for Script {
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
         let last = match request.messages.last().unwrap() {
-            Message::System(text) | Message::User(text) => text.clone(),
+            Message::System(text) | Message::User(text) | Message::Told(text) => text.clone(),
             Message::Assistant { text, .. } | Message::Tool { text, .. } => text.clone(),
         };
         self.seen.push((request.offers.len(), last));

@@ -154,8 +154,8 @@ fn is_whole(sent: &[Message]) -> bool {
     for message in sent {
         match message {
             Message::System(_) => {}
-            Message::User(_) if was_user => return false,
-            Message::User(_) => was_user = true,
+            Message::User(_) | Message::Told(_) if was_user => return false,
+            Message::User(_) | Message::Told(_) => was_user = true,
             Message::Assistant { calls, .. } => {
                 was_user = false;
                 open = calls.iter().map(|call| call.id.as_str()).collect();

@@ -181,7 +181,7 @@ fn a_conversation_goes_on_with_the_end_and_the_reason() {
     chat.turn(&mut bench.runtime, &mut model, "is it done?")
         .unwrap();
     let told = chat.messages().iter().find_map(|message| match message {
-        Message::User(text) if text.contains(&id) => Some(text.as_str()),
+        Message::Told(text) if text.contains(&id) => Some(text.as_str()),
         _ => None,
     });
     let told = told.unwrap_or_else(|| panic!("{:?}", chat.messages()));
@@ -203,11 +203,17 @@ fn nothing_a_command_printed_passes_for_the_users_words_that_follow_it() {
     let mut model = Scripted::saying(["Yes."]);
     chat.turn(&mut bench.runtime, &mut model, "is it done?")
         .unwrap();
-    let told = chat.messages().iter().find_map(|message| match message {
-        Message::User(text) => Some(text.as_str()),
-        _ => None,
-    });
-    let told = told.unwrap();
+    let said: Vec<&str> = chat
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Told(text) | Message::User(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    // What ended and what the user says are two messages, of which the model is sent one.
+    assert_eq!(said.get(1), Some(&"is it done?"), "{said:?}");
+    let told = said.join("\n\n");
     let breaks = |letter: char| "\n\r\u{85}\u{2028}\u{2029}".contains(letter);
     let own: Vec<&str> = told
         .split(breaks)

@@ -62,7 +62,10 @@ impl Note {
         self.words
             .extend(gone.into_iter().filter_map(|message| match message {
                 Message::User(words) => Some(words),
-                Message::System(_) | Message::Assistant { .. } | Message::Tool { .. } => None,
+                Message::System(_)
+                | Message::Told(_)
+                | Message::Assistant { .. }
+                | Message::Tool { .. } => None,
             }));
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let wanted = |words: &[String]| {
@@ -100,7 +103,7 @@ impl Note {
         }
         let mut messages = vec![Message::User(self.text())];
         // Some models take no two messages of one side after each other.
-        if let Some(Message::User(_)) = next {
+        if let Some(Message::User(_) | Message::Told(_)) = next {
             messages.push(Message::Assistant {
                 text: TAKEN_NOTE.to_owned(),
                 calls: Vec::new(),
@@ -163,6 +166,7 @@ pub(super) fn question(note: &Note, gone: &[Message], room: usize) -> [Message; 
         match message {
             Message::System(_) => {}
             Message::User(words) => lines.push(format!("USER:\n{}", shown(words))),
+            Message::Told(words) => lines.push(format!("NOTICE:\n{}", shown(words))),
             Message::Assistant { text, calls } => {
                 if !text.trim().is_empty() {
                     lines.push(format!("ASSISTANT:\n{}", shown(text)));
@@ -210,7 +214,7 @@ pub(super) fn listed(note: &Note, gone: &[Message], room: usize) -> String {
             Message::Tool { tool, text, .. } => {
                 lines.push(format!("  {tool} told: {}", one_line(text)));
             }
-            Message::System(_) | Message::User(_) => {}
+            Message::System(_) | Message::User(_) | Message::Told(_) => {}
         }
     }
     let mut left = room;

@@ -37,7 +37,7 @@ pub(super) fn results(messages: &mut [Message], room: u64) -> usize {
         let texts = match message {
             Message::Tool { tool, text, .. } => usize::from(cut_result(tool, text)),
             Message::Assistant { calls, .. } => calls.iter_mut().map(cut_arguments).sum(),
-            Message::System(_) | Message::User(_) => 0,
+            Message::System(_) | Message::User(_) | Message::Told(_) => 0,
         };
         let after = length(std::slice::from_ref(message));
         left = left.saturating_sub(before.saturating_sub(after));
@@ -68,7 +68,10 @@ pub(super) fn newest(messages: &mut [Message], room: u64) -> usize {
             .enumerate()
             .filter_map(|(place, message)| match message {
                 Message::Tool { text, .. } => Some((place, text)),
-                Message::System(_) | Message::User(_) | Message::Assistant { .. } => None,
+                Message::System(_)
+                | Message::User(_)
+                | Message::Told(_)
+                | Message::Assistant { .. } => None,
             })
             .max_by_key(|(_, text)| text.len());
         let Some((place, text)) = longest.filter(|(_, text)| text.len() > NEWEST_LEAST) else {
@@ -86,7 +89,9 @@ pub(super) fn newest(messages: &mut [Message], room: u64) -> usize {
 /// Where rounds begin: with the user's words, or with an answer of the model.
 fn starts(messages: &[Message]) -> Vec<usize> {
     let begins = |message: &Message| match message {
-        Message::System(_) | Message::User(_) | Message::Assistant { .. } => true,
+        Message::System(_) | Message::User(_) | Message::Told(_) | Message::Assistant { .. } => {
+            true
+        }
         Message::Tool { .. } => false,
     };
     let places = messages.iter().enumerate();

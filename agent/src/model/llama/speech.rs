@@ -35,7 +35,7 @@ pub fn turns(request: &ModelRequest<'_>) -> Vec<Turn> {
                 Some(tools) => turn("system", format!("{text}\n\n{tools}")),
                 None => turn("system", text.clone()),
             },
-            Message::User(text) => turn("user", text.clone()),
+            Message::User(text) | Message::Told(text) => turn("user", text.clone()),
             Message::Assistant { text, calls } if request.offers.is_empty() && calls.is_empty() => {
                 turn("assistant", text.clone())
             }

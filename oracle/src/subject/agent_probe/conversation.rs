@@ -103,7 +103,10 @@ impl ModelPort for Models {
             .iter()
             .find_map(|message| match message {
                 Message::User(words) => Some(actor(words)),
-                Message::System(_) | Message::Assistant { .. } | Message::Tool { .. } => None,
+                Message::System(_)
+                | Message::Told(_)
+                | Message::Assistant { .. }
+                | Message::Tool { .. } => None,
             })
             .flatten()
             .ok_or_else(|| ModelError::Unreachable("a conversation of nobody".to_owned()))?;
@@ -134,7 +137,7 @@ fn actor(words: &str) -> Option<String> {
 fn heard(message: &Message) -> Option<Value> {
     match message {
         Message::System(_) => None,
-        Message::User(words) => Some(json!({"user": words})),
+        Message::User(words) | Message::Told(words) => Some(json!({"user": words})),
         Message::Tool { text, .. } => Some(json!({"tool": text})),
         Message::Assistant { text, calls } => {
             let calls: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();

@@ -48,7 +48,7 @@ fn is_whole(messages: &[Message]) -> bool {
                 open.extend(calls.iter().map(|call| call.id.as_str()));
             }
             Message::Assistant { .. } => return false,
-            Message::System(_) | Message::User(_) => {}
+            Message::System(_) | Message::User(_) | Message::Told(_) => {}
         }
     }
     open.is_empty()
