@@ -71,7 +71,7 @@ use hermitcrab_core::{
     rules::Isolation,
     session::{Asking, Event, Parts, Session, SessionConfig},
 };
-use hermitcrab_sandbox::{Journal, SpawnerProgram, spawn::Sandbox};
+use hermitcrab_sandbox::{Journal, SpawnerProgram};
 
 use self::{
     afoot::Afoot,
@@ -107,7 +107,7 @@ pub use self::{
     remote::Remote,
     result::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     rules::Explained,
-    sandboxes::builder,
+    sandboxes::{Layers, builder, prefer},
     script::ScriptRun,
     standing::TakenIn,
     talk::{Counts, Guard, Reminder, Talk, WorkLimits},
@@ -166,7 +166,7 @@ pub struct Runtime {
     mounts: Mounts,
     /// Opened at the first change that is kept, or at the start if there is one.
     journal: Option<Journal>,
-    sandbox: Sandbox,
+    sandboxes: sandboxes::Made,
     user: Box<dyn UserPort>,
     clock: Arc<dyn Clock>,
     agents: BTreeMap<AgentId, AgentState>,
@@ -254,12 +254,12 @@ impl Runtime {
         } else {
             None
         };
-        let (sandbox, remark) = sandboxes::made(&config, &Ceilings::default());
+        let (sandboxes, remark) = sandboxes::made(&config, &Ceilings::default());
         let mut runtime = Self {
             machine,
             mounts: Mounts::default(),
             journal,
-            sandbox,
+            sandboxes,
             user,
             clock,
             agents: BTreeMap::new(),
@@ -399,7 +399,7 @@ impl Runtime {
     /// The processes that serve the sandbox and are no command's.
     #[must_use]
     pub fn sandbox_helpers(&self) -> Vec<u32> {
-        self.sandbox.helpers()
+        self.sandboxes.sandbox.helpers()
     }
 
     /// Ends a grant and everything derived from it; says which grants ended.

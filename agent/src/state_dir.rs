@@ -3,10 +3,12 @@
 //!
 //! The ledger ([`audit`](crate::audit)) and the store ([`store`](crate::store)) are built
 //! on it; it knows the form of neither. What
-//! commands made of files that others changed meanwhile is kept beside them.
+//! commands made of files that others changed meanwhile is kept beside them, and so is which
+//! workspaces need much room.
 
 pub mod anchor;
 pub mod conflicts;
 pub mod key;
 pub mod own_file;
 pub mod room;
+pub mod roomy;

@@ -153,7 +153,8 @@ pub struct Limits {
     pub processes_max: u64,
     /// Descriptors of one process.
     pub open_files_max: u64,
-    /// Size of one file.
+    /// Size of one file. No less than all layers may hold on disk: they bound what is written,
+    /// and of a file that only gets another name or mode a layer takes all at once.
     pub file_bytes_max: u64,
     /// Private memory of one process, `None` for no ceiling.
     pub data_bytes_max: Option<u64>,
@@ -181,6 +182,9 @@ pub struct Limits {
 const VIEW_INODES_MAX: u64 = 200_000;
 const _: () = assert!(VIEW_INODES_MAX <= ACTIONS_PER_TURN_MAX as u64);
 
+/// Size of all private layers together on disk, if nobody says otherwise.
+const DISK_BYTES_MAX: u64 = 8 << 30;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -188,11 +192,11 @@ impl Default for Limits {
             grace: Grace::None,
             processes_max: 100,
             open_files_max: 1024,
-            file_bytes_max: 1 << 30,
+            file_bytes_max: DISK_BYTES_MAX,
             data_bytes_max: None,
             view_bytes_max: 512 << 20,
             view_inodes_max: VIEW_INODES_MAX,
-            disk_bytes_max: 8 << 30,
+            disk_bytes_max: DISK_BYTES_MAX,
             disk_names_max: 2_000_000,
             tmp_bytes_max: 256 << 20,
             memory_bytes_max: 512 << 20,

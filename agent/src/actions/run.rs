@@ -94,7 +94,7 @@ pub(super) fn run(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
         Ending::OutOfMemory => Err(Trouble::new(
             Failure::TooMuch,
             format!(
-                "`{name}` needed more memory than it may have: raise `limits.memory_max_mb`, or keep what it changes on disk by `sandbox.layers`"
+                "`{name}` needed more memory than it may have: run it again if it changes much, which is kept on disk from now on unless `sandbox.layers` says otherwise, or raise `limits.memory_max_mb`"
             ),
         )),
         Ending::OutOfRoom => Err(Trouble::new(

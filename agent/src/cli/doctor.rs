@@ -25,7 +25,7 @@ use crate::{
     exit,
     model::llama,
     person::TerminalUser,
-    runtime::builder,
+    runtime::{builder, prefer},
     screen::visible,
     state_dir::own_file::OwnFileError,
     store::{State, contents::KeptGrant, repair},
@@ -139,7 +139,8 @@ fn apparmor(program: Option<&Path>) -> u8 {
 fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
     let own = hermitcrab_sandbox::SpawnerProgram::Own;
     let ceilings = ground.config.ceilings(&ground.admin);
-    let (builder, why) = builder(&own, &ground.state_dir, &ceilings);
+    let prefer = prefer(ceilings.layers, &ground.state_dir, &ground.workspace);
+    let (builder, why) = builder(&own, &ground.state_dir, &ceilings, prefer);
     if let Some(why) = why {
         say(&why);
     }

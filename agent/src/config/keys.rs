@@ -114,8 +114,8 @@ pub const KEYS: [Key; 68] = [
     ),
     key(
         "sandbox.layers",
-        "memory",
-        "memory or disk: where what a command changed lies until that is decided; on disk there is more room, and some time to write beyond it",
+        "auto",
+        "auto, memory or disk: where what a command changed lies until that is decided; on disk there is more room, and some time to write beyond it. By `auto` it is memory, and disk in a workspace from the first command on that needed more",
     ),
     key(
         "sandbox.copy_for_owners",

@@ -5,13 +5,12 @@
 //! reads them: the rules (asking), [`crate::runtime::Ceilings`] (how much), and
 //! the command line (dry runs).
 
-use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::spawn::Interpreters;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::bounds;
-use crate::runtime::Caches;
+use crate::runtime::{Caches, Layers};
 
 /// The table `[safety]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -112,6 +111,8 @@ impl LimitsWords {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum LayersWord {
+    /// In memory, until a command of the workspace needs more room than that has.
+    Auto,
     /// In memory, which bounds it.
     Memory,
     /// In the agent's own directory.
@@ -197,14 +198,16 @@ impl SandboxWords {
         }
     }
 
-    /// On disk if one says so and the other does not want it in memory.
+    /// In memory if one says so, else on disk if one says that, else as it is needed.
     #[must_use]
-    pub fn layers(&self, other: &Self) -> Prefer {
+    pub fn layers(&self, other: &Self) -> Layers {
         let words = [self.layers, other.layers];
-        if words.contains(&Some(LayersWord::Disk)) && !words.contains(&Some(LayersWord::Memory)) {
-            Prefer::Disk
+        if words.contains(&Some(LayersWord::Memory)) {
+            Layers::Memory
+        } else if words.contains(&Some(LayersWord::Disk)) {
+            Layers::Disk
         } else {
-            Prefer::Memory
+            Layers::AsNeeded
         }
     }
 
@@ -233,9 +236,9 @@ pub(super) fn least<N: Ord>(one: Option<N>, two: Option<N>) -> Option<N> {
 
 #[cfg(test)]
 mod tests {
-    use hermitcrab_sandbox::{layers::Prefer, spawn::Interpreters};
+    use hermitcrab_sandbox::spawn::Interpreters;
 
-    use super::{LayersWord, LimitsWords, SandboxWords};
+    use super::{Layers, LayersWord, LimitsWords, SandboxWords};
 
     #[test]
     fn interpreters_started_early_are_those_that_both_files_name() {
@@ -274,18 +277,22 @@ mod tests {
     }
 
     #[test]
-    fn layers_lie_on_disk_where_one_file_says_so_and_none_says_memory() {
+    fn layers_lie_where_a_file_says_and_in_memory_where_they_disagree() {
         let words = |layers| SandboxWords {
             layers,
             ..SandboxWords::default()
         };
         let (memory, disk) = (Some(LayersWord::Memory), Some(LayersWord::Disk));
+        let auto = Some(LayersWord::Auto);
         for (one, two, expected) in [
-            (None, None, Prefer::Memory),
-            (disk, None, Prefer::Disk),
-            (disk, disk, Prefer::Disk),
-            (disk, memory, Prefer::Memory),
-            (memory, None, Prefer::Memory),
+            (None, None, Layers::AsNeeded),
+            (auto, None, Layers::AsNeeded),
+            (auto, disk, Layers::Disk),
+            (auto, memory, Layers::Memory),
+            (disk, None, Layers::Disk),
+            (disk, disk, Layers::Disk),
+            (disk, memory, Layers::Memory),
+            (memory, None, Layers::Memory),
         ] {
             assert_eq!(words(one).layers(&words(two)), expected);
             assert_eq!(words(two).layers(&words(one)), expected);

@@ -13,11 +13,10 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     path::RelPath,
 };
-use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize};
 
 pub use self::caches::Caches;
-use super::{Runtime, talk::Talk};
+use super::{Runtime, sandboxes::Layers, talk::Talk};
 
 /// The ceilings of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +46,7 @@ pub struct Ceilings {
     /// Whether every sandbox is made from the ground up.
     pub sandboxes_are_fresh: bool,
     /// Where what a command changed lies until that is decided.
-    pub layers: Prefer,
+    pub layers: Layers,
     /// Whether a command of root's is left a stranger where owners cannot be translated,
     /// and the directory is not copied for it.
     pub leaves_owners: bool,
@@ -153,6 +152,11 @@ impl Ceilings {
                     most.min(limits.view_bytes_max)
                 }),
             disk_bytes_max: self.changes_bytes_max.unwrap_or(limits.disk_bytes_max),
+            file_bytes_max: self
+                .changes_bytes_max
+                .map_or(limits.file_bytes_max, |most| {
+                    most.max(limits.file_bytes_max)
+                }),
             ..limits
         }
     }
@@ -302,6 +306,17 @@ mod tests {
         assert_eq!(room(None), (usual.view_bytes_max, usual.disk_bytes_max));
         assert_eq!(room(Some(1 << 20)), (1 << 20, 1 << 20));
         assert_eq!(room(Some(1 << 40)), (usual.view_bytes_max, 1 << 40));
+        // One file may hold all of it; less than usual is bounded as a whole.
+        let longest = |most| {
+            let ceilings = Ceilings {
+                changes_bytes_max: most,
+                ..Ceilings::default()
+            };
+            ceilings.narrowed(Limits::default()).file_bytes_max
+        };
+        assert_eq!(longest(None), usual.disk_bytes_max);
+        assert_eq!(longest(Some(1 << 20)), usual.file_bytes_max);
+        assert_eq!(longest(Some(1 << 40)), 1 << 40);
         let tmp = |memory_bytes_max, tmp_bytes_max| {
             let ceilings = Ceilings {
                 memory_bytes_max,

@@ -41,6 +41,7 @@ mod repository;
 mod seen;
 mod settle;
 mod shell;
+mod short;
 mod typed;
 
 pub use self::apart::LeftOut;

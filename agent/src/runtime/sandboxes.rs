@@ -3,29 +3,64 @@
 //! What for: what a command changed lies in memory until it is decided, or in a
 //! directory of the agent's own: where that is wanted, and where this kernel keeps
 //! the marks of a layer on no file system in memory, so that each directory would
-//! have to be copied. Nothing is made on disk otherwise.
+//! have to be copied. Where nothing is said about it, that is wanted in a workspace
+//! from the first command on that needed more room than memory has. Nothing is made
+//! on disk otherwise.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
-use hermitcrab_sandbox::spawn::{Builder, Sandbox};
+use hermitcrab_sandbox::spawn::{Builder, Limits, Sandbox};
 
 use super::{Ceilings, Runtime, RuntimeConfig, uncounted::Uncounted};
-use crate::state_dir::own_file;
+use crate::state_dir::{own_file, roomy};
 
 /// The directory of layers, in the agent's own.
 const LAYERS: &str = "layers";
 
-/// A sandbox, and what a person should know of it.
-pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Sandbox, Option<String>) {
-    let (builder, why) = builder(&config.spawner, &config.state_dir, ceilings);
+/// Where what a command changed lies until that is decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layers {
+    /// In memory; and on disk in a workspace where a command needed more room than that has.
+    #[default]
+    AsNeeded,
+    /// In memory.
+    Memory,
+    /// On disk.
+    Disk,
+}
+
+/// What the sandboxes of a session are made by.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub sandbox: Sandbox,
+    /// Where layers were to lie when it was made.
+    pub prefer: Prefer,
+}
+
+/// Sandboxes, and what a person should know of them.
+pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Made, Option<String>) {
+    let prefer = prefer(ceilings.layers, &config.common_dir, &config.workspace);
+    let (builder, why) = builder(&config.spawner, &config.state_dir, ceilings, prefer);
     let builder = match config.git_settings.as_str() {
         "" => builder,
         settings => builder.showing(config.home.join(".gitconfig"), settings),
     };
-    (builder.pool(ceilings.pool()).build(), why)
+    let sandbox = builder.pool(ceilings.pool()).build();
+    (Made { sandbox, prefer }, why)
+}
+
+/// Where the layers of commands in a workspace are to lie.
+#[must_use]
+pub fn prefer(layers: Layers, common_dir: &Path, workspace: &Path) -> Prefer {
+    match layers {
+        Layers::Disk => Prefer::Disk,
+        Layers::Memory => Prefer::Memory,
+        Layers::AsNeeded if roomy::is_noted(common_dir, workspace) => Prefer::Disk,
+        Layers::AsNeeded => Prefer::Memory,
+    }
 }
 
 impl Runtime {
@@ -33,15 +68,46 @@ impl Runtime {
     pub fn set_ceilings(&mut self, ceilings: Ceilings) {
         let made_by = |of: &Ceilings| (of.pool(), of.layers, of.leaves_owners);
         if made_by(&ceilings) != made_by(&self.ceilings) {
-            // What runs keeps the old one; what waited in it is built again.
-            let (sandbox, remark) = made(&self.config, &ceilings);
-            self.sandbox = sandbox;
-            self.told.extend(remark);
+            self.remake(&ceilings);
         }
         if let Some(journal) = &mut self.journal {
             journal.count_without(Box::new(Uncounted(ceilings.caches.clone())));
         }
         self.ceilings = ceilings;
+    }
+
+    /// What runs keeps the old ones; what waited in them is built again.
+    fn remake(&mut self, ceilings: &Ceilings) {
+        let (made, remark) = made(&self.config, ceilings);
+        self.sandboxes = made;
+        self.told.extend(remark);
+    }
+
+    /// The sandboxes of a command that begins. Whether one needed more room meanwhile is
+    /// looked up each time: it may have been one of another session in the workspace.
+    pub(super) fn sandbox(&mut self) -> Sandbox {
+        let RuntimeConfig {
+            common_dir,
+            workspace,
+            ..
+        } = &self.config;
+        let is_in_memory = self.sandboxes.prefer == Prefer::Memory;
+        if is_in_memory && prefer(self.ceilings.layers, common_dir, workspace) == Prefer::Disk {
+            let ceilings = self.ceilings.clone();
+            self.remake(&ceilings);
+        }
+        self.sandboxes.sandbox.clone()
+    }
+
+    /// Has the layers of later commands lie on disk, where nobody wants them elsewhere and
+    /// they can. Whether they will.
+    pub(super) fn gives_room(&self) -> bool {
+        let config = &self.config;
+        let bounds = self.ceilings.narrowed(Limits::default());
+        self.ceilings.layers == Layers::AsNeeded
+            && bounds.disk_bytes_max > bounds.view_bytes_max
+            && layers(&config.state_dir, Prefer::Disk).is_ok()
+            && roomy::note(&config.common_dir, &config.workspace).is_ok()
     }
 }
 
@@ -51,13 +117,14 @@ pub fn builder(
     spawner: &SpawnerProgram,
     state_dir: &Path,
     ceilings: &Ceilings,
+    prefer: Prefer,
 ) -> (Builder, Option<String>) {
     let builder = Sandbox::builder()
         .spawner(spawner.clone())
         .copied_for_owners(!ceilings.leaves_owners);
-    match layers(state_dir, ceilings.layers) {
+    match layers(state_dir, prefer) {
         Ok(None) => (builder, None),
-        Ok(Some(store)) => (builder.layers(store, ceilings.layers), None),
+        Ok(Some(store)) => (builder.layers(store, prefer), None),
         Err(why) => (builder, Some(why)),
     }
 }

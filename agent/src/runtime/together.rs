@@ -29,7 +29,7 @@ use hermitcrab_core::{
     standing::PortableCap,
     tool::Tool,
 };
-use hermitcrab_sandbox::{Journal, spawn::Sandbox};
+use hermitcrab_sandbox::Journal;
 use serde_json::{Value, json};
 
 use super::{
@@ -41,6 +41,7 @@ use super::{
     machine::Machine,
     mounts::Mounts,
     result::{Asked, CallReport, ChangeSummary, Fate},
+    sandboxes::Made,
     warden,
     writers::Writers,
 };
@@ -61,7 +62,7 @@ struct Share {
     machine: Machine,
     mounts: Mounts,
     journal: Option<Journal>,
-    sandbox: Sandbox,
+    sandboxes: Made,
     clock: Arc<dyn Clock>,
     by: AgentId,
     state: AgentState,
@@ -285,7 +286,7 @@ impl Runtime {
             machine: self.machine.clone(),
             mounts: self.mounts.clone(),
             journal: self.journal.clone(),
-            sandbox: self.sandbox.clone(),
+            sandboxes: self.sandboxes.clone(),
             clock: Arc::clone(&self.clock),
             by,
             state,
@@ -344,7 +345,7 @@ impl Share {
             machine: self.machine,
             mounts: self.mounts,
             journal: self.journal,
-            sandbox: self.sandbox,
+            sandboxes: self.sandboxes,
             user: Box::new(user),
             clock: self.clock,
             agents: BTreeMap::from([(self.by, self.state)]),

@@ -316,7 +316,7 @@ fn what_a_command_may_use_is_what_is_configured() {
     for part in [
         "needed more memory than it may have",
         "memory_max_mb",
-        "sandbox.layers",
+        "kept on disk",
     ] {
         assert!(ran.err.contains(part), "{part}: {ran:?}");
     }

@@ -153,7 +153,7 @@ impl Hands<'_> {
             }
         }
         told_to_git(&mut env);
-        let sandbox = self.runtime.sandbox.clone();
+        let sandbox = self.runtime.sandbox();
         // What one of an agent's commands listens at its others reach.
         let loopback = u64::from(self.by.get()).saturating_add(1);
         let ceilings = self.runtime.ceilings.clone();

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use hermitcrab_core::grant::AgentId;
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 
-use super::{reached, reached::Had, repository, seen};
+use super::{reached, reached::Had, repository, seen, short};
 use crate::runtime::{hands::Hands, seen::Seen};
 
 /// What git says of a second name it has given to a file of a view, and why.
@@ -113,7 +113,7 @@ impl Hands<'_> {
         Reasons {
             withheld: said.iter().find_map(withheld),
             strange: seen::strange(finished, &said),
-            ran_short: seen::ran_short(finished, &said),
+            ran_short: short::ran_short(self.runtime, finished, &said),
             crowded: (failed && finished.confined.usage.refused_forks > 0).then_some(CROWDED),
             unreached: reached::unreached(&whose.had, finished.ending, &finished.attempts, &said),
             linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))

@@ -20,46 +20,6 @@ use hermitcrab_sandbox::{
 
 use super::super::{hands::Hands, mounts::Mount, seen::Seen, turn::Stop, visible::named};
 
-/// What is said where a command, or a part of it, needed more memory than it may have, or
-/// what it changed more room there than there is, if that may be why it failed.
-pub(super) fn ran_short(finished: &Finished, said: &[&str]) -> Option<&'static str> {
-    match finished.ending {
-        Ending::OutOfMemory => Some(OUT_OF_MEMORY),
-        Ending::Exited(0) => None,
-        Ending::Exited(_) if finished.confined.usage.out_of_memory_kills > 0 => {
-            Some(SHORT_OF_MEMORY)
-        }
-        Ending::Exited(_) => match said.iter().find_map(|said| full(said)) {
-            Some(Full::Tmp) => Some(SHORT_OF_TMP),
-            Some(Full::Other) if !finished.confined.on_disk => Some(SHORT_OF_ROOM),
-            // Not every program says which file it wrote. A disk that has no room left ends a
-            // command whose layer lies there.
-            Some(Full::Other) => Some(SHORT_OF_TMP),
-            None => None,
-        },
-        _ => None,
-    }
-}
-
-/// Where there was no room left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Full {
-    Tmp,
-    Other,
-}
-
-/// Whether, and where, something said is out of room: by the first line that says so, which
-/// mostly names the file.
-fn full(said: &str) -> Option<Full> {
-    // The second is how programs in Go say it.
-    let ends = |line: &&str| line.contains(NO_ROOM) || line.contains("no space left on device");
-    let line = said.lines().find(ends)?;
-    Some(match line.contains("/tmp/") {
-        true => Full::Tmp,
-        false => Full::Other,
-    })
-}
-
 /// Why a command had a stranger's rights to what it was given, if that may be why it
 /// failed.
 pub(super) fn strange(finished: &Finished, said: &[&str]) -> Option<String> {
@@ -72,21 +32,6 @@ pub(super) fn strange(finished: &Finished, said: &[&str]) -> Option<String> {
     ))
 }
 
-const OUT_OF_MEMORY: &str = "It needed more memory than it may have and was ended. What it changes takes memory as well: \
-     `config set sandbox.layers disk` keeps that on disk, and `config set limits.memory_max_mb` gives it more.";
-const SHORT_OF_MEMORY: &str = "A program in it was killed, because the command needed more memory than it may have \
-     (`limits.memory_max_mb`). What it changes takes memory as well, unless `sandbox.layers` is \"disk\".";
-const SHORT_OF_ROOM: &str = "What it changes is kept in memory until it is decided, and there is only so much room, for names \
-     as well (`limits.changes_max_mb`, where that is less). Of a file that is changed all is kept, whatever \
-     part of it changes. `config set sandbox.layers disk` keeps it on disk. (`/tmp` has room of its own: \
-     `limits.tmp_max_mb`.)";
-
-const SHORT_OF_TMP: &str = "Its own `/tmp` is kept in memory, gone when it ends, and full. `config set limits.tmp_max_mb` gives it \
-     more, and `limits.memory_max_mb` must then hold that as well; a cache that is used and kept (`config add-directory \
-     ~/.npm`) does not lie in it.";
-
-/// What programs say where nothing more fits.
-const NO_ROOM: &str = "No space left on device";
 /// What programs say of something they may not open.
 const NOT_OPENED: &str = "Permission denied";
 /// What they say of something that is not there.
