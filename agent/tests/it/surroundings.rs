@@ -506,7 +506,16 @@ fn nothing_dead_is_left_to_a_first_process_that_is_no_init() {
         name.is_ok_and(|name| name == "sleep\n").then_some(one)
     });
     let number = first.to_string();
-    let starter = ["nsenter", "--target", &number, "--pid", "--mount"];
+    let project = home.project();
+    let within = ["nsenter", "--target", &number, "--pid", "--mount"];
+    let there = [
+        "sh",
+        "-c",
+        "cd \"$1\" && shift && exec \"$@\"",
+        "sh",
+        project.to_str().unwrap(),
+    ];
+    let starter = [&within[..], &there].concat();
     for words in [
         &[
             "exec",
