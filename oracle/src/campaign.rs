@@ -12,7 +12,7 @@
 //! appended to a log line by line; killing the run loses at most the variants
 //! in flight.
 
-mod benign;
+pub mod benign;
 mod bucket;
 mod crashes;
 mod dealer;
@@ -36,7 +36,7 @@ mod tally;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use self::benign::command as benign;
+pub use self::benign::command as benign_work;
 pub use self::bucket::{Symptom, of_law};
 use self::dealer::Dealer;
 use self::examine::Trio;

@@ -268,7 +268,7 @@ pub struct FuzzArgs {
 }
 
 /// What `benign` takes.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct BenignArgs {
     /// How many jobs.
     #[arg(long, value_name = "N", default_value_t = 10_000,
@@ -277,6 +277,30 @@ pub struct BenignArgs {
     /// Which jobs; the same number is the same jobs everywhere.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
+    /// Instead, run so many of the jobs in worlds: a bare shell shows that they do what is said
+    /// of them, and the agent that it asks nobody about them.
+    #[arg(long, value_name = "N", conflicts_with_all = ["observe", "contrast"],
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub run: Option<u64>,
+    /// Instead, ask Hermes' guard about so many of the jobs as well, and count by family what it
+    /// stops.
+    #[arg(long, value_name = "N", conflicts_with = "observe",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub contrast: Option<u64>,
+    /// Instead, see in worlds what each shape of a command does, and write
+    /// `vectors/benign-work.jsonl` anew.
+    #[arg(long)]
+    pub observe: bool,
+    /// With `--observe`: only the shapes that hold this text, printed and not written.
+    #[arg(long, value_name = "TEXT", requires = "observe")]
+    pub only: Option<String>,
+    /// The Hermes release that `--contrast` asks.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+    /// A fault to plant in the agent, to see that an alarm comes of it; `selftest --list` names
+    /// them, and the build needs the feature `planted-faults`.
+    #[arg(long, value_name = "NAME", conflicts_with = "observe")]
+    pub fault: Option<String>,
 }
 
 /// What `patterns` takes.

@@ -14,7 +14,7 @@ use crate::exit;
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
 use crate::interrupt::Interrupt;
 use crate::subject::agent_world::{ISOLATED, ISOLATION_PROBE};
-use crate::subject::{Processes, Start, Starts, Subject, Subjects};
+use crate::subject::{Processes, Restarting, Start, Starts, Subject, Subjects};
 
 /// Something that is missing: what, what is lost, how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,6 +202,35 @@ pub fn try_out(starts: &mut Starts, processes: &Processes) -> Result<Subjects, L
 
 /// Without proved isolation the agent refuses every command, so nothing that
 /// is worth comparing would be compared.
+/// How the agent is started alone: with what its sandbox does in a world of this machine.
+///
+/// # Errors
+/// What is missing.
+pub fn agent_alone(
+    ambient: &Ambient,
+    fault: Option<&str>,
+    processes: &Processes,
+) -> Result<Start, Lack> {
+    let mut start = Start::Agent {
+        program: ambient.program.clone(),
+        isolation: "unknown".to_owned(),
+        fault: None,
+    };
+    let mut agent = Restarting::new(start.clone(), processes.clone(), None);
+    let job = bare(vec![Step::Probe {
+        name: ISOLATION_PROBE.to_owned(),
+        input: Value::Null,
+    }]);
+    let trace = agent
+        .run(job)
+        .map_err(|error| lack("a world for the agent", &error))?;
+    note_isolation(&trace, &mut start)?;
+    if let Start::Agent { fault: planted, .. } = &mut start {
+        *planted = fault.map(str::to_owned);
+    }
+    Ok(start)
+}
+
 fn note_isolation(trace: &RawTrace, agent: &mut Start) -> Result<(), Lack> {
     let help = "without it the agent runs no command and its side of the cases says nothing; \
         `cargo hermitcrab doctor` shows every mechanism and how to get it";

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::command(&ambient::read(), &args),
         Command::Doctor(args) => doctor::command(&ambient::read(), &args),
         Command::Fuzz(args) => campaign::command(&ambient::read(), &args),
-        Command::Benign(args) => campaign::benign(&args),
+        Command::Benign(args) => campaign::benign_work(&ambient::read(), &args),
         Command::Patterns(args) => campaign::patterns(&ambient::read(), &args),
         Command::Operators(args) => campaign::operators(&ambient::read(), &args),
         Command::Replay(args) => campaign::replay(&ambient::read(), &args),

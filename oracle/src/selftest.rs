@@ -244,12 +244,20 @@ enum By {
     Law,
     /// The agent decides otherwise about commands that it is only asked about.
     Lane,
+    /// Somebody is asked about work nobody should be asked about.
+    Alarm,
     /// A benign difference: something else happened than should.
     Difference,
 }
 
 impl By {
-    const ALL: [Self; 4] = [Self::Unsafe, Self::Law, Self::Lane, Self::Difference];
+    const ALL: [Self; 5] = [
+        Self::Unsafe,
+        Self::Law,
+        Self::Lane,
+        Self::Alarm,
+        Self::Difference,
+    ];
 
     const fn of(kind: Kind) -> Self {
         if kind.is_unsafe() {
@@ -264,6 +272,7 @@ impl By {
             Self::Unsafe => "by an unsafe verdict",
             Self::Law => "by a broken law",
             Self::Lane => "by the lane that only asks",
+            Self::Alarm => "by a false alarm",
             Self::Difference => "by a difference",
         }
     }
@@ -407,6 +416,7 @@ impl Hunt<'_> {
                 && let Some(found) = self
                     .by_law(fault, tried)
                     .or_else(|| self.by_lane(fault, tried))
+                    .or_else(|| self.by_alarm(fault, tried))
             {
                 return Some(found);
             }
@@ -442,6 +452,7 @@ impl Hunt<'_> {
         match self.finders?.of(fault.name())? {
             Finder::Law(law) => self.by_laws(fault, 0, &[law]),
             Finder::Lane => self.by_lane(fault, 0),
+            Finder::Benign => self.by_alarm(fault, 0),
             Finder::Case(id) => {
                 let case = self.cases.iter().find(|case| case.id == id)?;
                 let verdict = self.verdict(case, pair, faulty)?;

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary as _, Unstructured};
+use bisim::campaign::benign::{job_at, observed, otherwise, recorded};
 use bisim::generate::Specimen;
+use bisim::generate::benign::catalogue::entries;
 use bisim::generate::{Class, Effect, Link, SEEDS, Salt, TARGETED, Variant, judge, operators};
 use bisim::subject::{Processes, Restarting, Start, Subject as _};
 use bisim_world::flip::Seen;
@@ -217,5 +219,37 @@ fn a_step_before_the_one_that_is_raced_works_in_peace() {
             .collect();
         assert_eq!(told, [(false, false), (true, true)], "{moment}");
         assert_eq!(trace.effects, [], "{moment}");
+    }
+}
+
+/// Every so many shapes are seen anew.
+const SHAPES_STEP: usize = 41;
+/// So many lines are run.
+const LINES: u64 = 16;
+
+#[test]
+fn what_is_recorded_of_ordinary_work_is_what_worlds_show() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    let mut seen = 0;
+    for entry in entries().iter().step_by(SHAPES_STEP) {
+        match observed(&mut shell, entry.kind, entry.shape).unwrap() {
+            Ok(row) => {
+                assert_eq!(row, recorded(entry.kind, entry.shape).unwrap());
+                seen += 1;
+            }
+            Err(why) if why.contains("command not found") => println!("SKIPPED: {why}"),
+            Err(why) => panic!("`{}`: {why}", entry.shape),
+        }
+    }
+    assert!(seen >= 5, "{seen}");
+    for index in 0..LINES {
+        let job = job_at(5, index).unwrap();
+        if job.prepare.is_some() {
+            let why = otherwise(&mut shell, &job).unwrap();
+            assert_eq!(why, None, "{}", job.command);
+        }
     }
 }

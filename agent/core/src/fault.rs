@@ -128,6 +128,7 @@ faults! {
     ModesReachOut = "modes-reach-out", "the mode allows changes wherever a directory is open";
     RunningFilesAreUnseen = "running-files-are-unseen", "what a running command made is seen by nobody before its end";
     OthersFilesAreUnseen = "others-files-are-unseen", "a running command goes on seeing what was there before others changed it";
+    HiddenNamesAreSensitive = "hidden-names-are-sensitive", "a change of any name that begins with a dot is asked about";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";
 }
 

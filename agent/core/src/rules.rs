@@ -345,6 +345,13 @@ impl Rules {
     fn sensitivity_at(&self, tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
         if fault::is(Fault::SensitivePathsArePlain) {
             Sensitivity::Plain
+        } else if fault::is(Fault::HiddenNamesAreSensitive)
+            && verb.changes_files()
+            && location
+                .file_name()
+                .is_some_and(|name| name.starts_with(b"."))
+        {
+            Sensitivity::Sensitive("a name that begins with a dot")
         } else if self.guarded.iter().any(|place| location.starts_with(place)) {
             Sensitivity::Sensitive("a place that is guarded")
         } else if tool == Tool::Undo && verb == Verb::FsDelete {

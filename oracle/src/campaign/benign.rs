@@ -1,14 +1,30 @@
 //! `bisim benign`: how often is work stopped that nobody should be asked about?
+//!
+//! Without more, lines that are put together of what was seen are decided about, by the hundred
+//! thousand. `--observe` sees anew what each shape does; `--run` has worlds show that lines do what
+//! is said of them, and that the agent asks nobody about them; `--contrast` asks Hermes' guard
+//! about the same lines.
 
-use std::collections::BTreeMap;
+mod contrast;
+mod dealt;
+mod observe;
+mod run;
+mod worlds;
+
+pub use self::observe::{observed, recorded};
+pub use self::run::{Came, examined, otherwise};
+
 use std::time::Instant;
 
 use arbitrary::{Arbitrary as _, Unstructured};
 
+use self::dealt::Dealt;
 use super::plan::bytes_at;
+use crate::ambient::Ambient;
 use crate::cli::BenignArgs;
 use crate::exit;
 use crate::generate::benign::{Benign, Desk};
+use crate::planting;
 
 /// Alarms that are printed.
 const SHOWN_MAX: usize = 20;
@@ -17,11 +33,54 @@ const JOBS_PER_SESSION: u64 = 1000;
 
 /// Runs the command; returns the exit code.
 #[must_use]
-pub fn command(args: &BenignArgs) -> u8 {
+pub fn command(ambient: &Ambient, args: &BenignArgs) -> u8 {
+    if let Err((code, message)) = planting::possible("benign", args.fault.as_deref()) {
+        eprintln!("error: {message}");
+        return code;
+    }
+    if args.observe {
+        return observe::command(ambient, args);
+    }
+    if let Some(many) = args.run {
+        return run::command(ambient, args, many);
+    }
+    if let Some(many) = args.contrast {
+        return contrast::command(ambient, args, many);
+    }
+    #[cfg(feature = "planted-faults")]
+    if let Some(fault) = args
+        .fault
+        .as_deref()
+        .and_then(|name| planting::named(name).ok())
+    {
+        hermitcrab_core::fault::plant(Some(fault));
+    }
+    decide(args)
+}
+
+/// The job at this place.
+#[must_use]
+pub fn job_at(seed: u64, index: u64) -> Option<Benign> {
+    Benign::arbitrary(&mut Unstructured::new(&bytes_at(seed, index))).ok()
+}
+
+/// The first alarm among these many jobs of this seed, and how many jobs it took.
+#[cfg(feature = "planted-faults")]
+pub(crate) fn first_alarm(seed: u64, count: u64) -> Option<(u64, String)> {
+    let mut desk = None;
+    (0..count).find_map(|index| {
+        if index.is_multiple_of(JOBS_PER_SESSION) {
+            desk = Desk::open();
+        }
+        let alarm = desk.as_mut()?.decide(&job_at(seed, index)?).err()?;
+        Some((index, alarm))
+    })
+}
+
+fn decide(args: &BenignArgs) -> u8 {
     let started = Instant::now();
     let mut alarms = Vec::new();
-    let (mut jobs, mut decisions) = (0_u64, 0_u64);
-    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut dealt = Dealt::default();
     let mut desk = None;
     for index in 0..args.count {
         if index.is_multiple_of(JOBS_PER_SESSION) {
@@ -31,13 +90,10 @@ pub fn command(args: &BenignArgs) -> u8 {
             eprintln!("error: the session does not open");
             return exit::INTERNAL;
         };
-        let bytes = bytes_at(args.seed, index);
-        let Ok(job) = Benign::arbitrary(&mut Unstructured::new(&bytes)) else {
+        let Some(job) = job_at(args.seed, index) else {
             continue;
         };
-        jobs += 1;
-        *kinds.entry(job.kind).or_default() += 1;
-        decisions += 1 + job.effects.len() as u64;
+        dealt.add(&job);
         if let Err(alarm) = desk.decide(&job) {
             alarms.push(alarm);
         }
@@ -45,14 +101,14 @@ pub fn command(args: &BenignArgs) -> u8 {
     for alarm in alarms.iter().take(SHOWN_MAX) {
         println!("ALARM {alarm}");
     }
-    for (kind, count) in &kinds {
-        println!("{kind}: {count} jobs");
-    }
+    print!("{dealt}");
     let seconds = started.elapsed().as_secs_f64().max(0.001);
     println!(
-        "{} false alarms in {jobs} benign jobs, {decisions} actions decided, {:.0} jobs a second, seed {}",
+        "{} false alarms in {} benign jobs, {} actions decided, {:.0} jobs a second, seed {}",
         alarms.len(),
-        jobs as f64 / seconds,
+        dealt.jobs(),
+        dealt.decisions(),
+        dealt.jobs() as f64 / seconds,
         args.seed
     );
     if alarms.is_empty() {

@@ -64,8 +64,13 @@ pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
 /// Bytes that are this campaign's at this place.
 pub fn bytes_at(seed: u64, index: u64) -> Vec<u8> {
     let mut numbers = Numbers::new(seed, index, 0);
-    (0..4).flat_map(|_| numbers.next().to_le_bytes()).collect()
+    (0..BYTES_OF_WORK / 8)
+        .flat_map(|_| numbers.next().to_le_bytes())
+        .collect()
 }
+
+/// Enough for a line of four parts.
+const BYTES_OF_WORK: usize = 320;
 
 /// Every action on every place, its name spelled plainly.
 const PATH_SINGLES: u64 = (ACTIONS.len() * PLACES.len()) as u64;

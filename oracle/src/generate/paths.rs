@@ -65,7 +65,7 @@ impl Holding {
     }
 
     /// The grants of a case.
-    pub(super) fn held(self) -> Vec<Held> {
+    pub(crate) fn held(self) -> Vec<Held> {
         let verb = match self {
             Self::Nothing => return Vec::new(),
             Self::Reading => "fs.read",

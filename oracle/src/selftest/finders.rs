@@ -12,7 +12,10 @@ use std::{fs, io};
 const FILE_NAME: &str = "finders.toml";
 /// What the lane that only asks is called there.
 pub(super) const LANE: &str = "the lane";
-const HEADER: &str = "# What found each planted fault in a hunt through all suites: a case, `law NAME`, or `the lane`.\n\
+/// What the benign generator is called there.
+pub(super) const BENIGN: &str = "benign work";
+const HEADER: &str = "# What found each planted fault in a hunt through all suites: a case, `law NAME`, `the lane`\n\
+    # or `benign work`.\n\
     # Tried first; written by `cargo bisim selftest --full --keep`.\n";
 
 /// A fault's name to the case or law that found it.
@@ -40,6 +43,7 @@ impl Finders {
         Some(match name.strip_prefix("law ") {
             Some(law) => Finder::Law(law),
             None if name == LANE => Finder::Lane,
+            None if name == BENIGN => Finder::Benign,
             None => Finder::Case(name),
         })
     }
@@ -64,6 +68,8 @@ pub(super) enum Finder<'f> {
     Law(&'f str),
     /// The lane that only asks.
     Lane,
+    /// Work nobody should be asked about.
+    Benign,
     /// The case of this name.
     Case(&'f str),
 }
@@ -84,11 +90,13 @@ mod tests {
         finders.insert("forget-expiry", "smoke-echo");
         finders.insert("other", "law session");
         finders.insert("another", LANE);
+        finders.insert("fourth", BENIGN);
         finders.keep(dir.path()).unwrap();
         let again = Finders::read(dir.path()).unwrap();
         assert_eq!(again.of("forget-expiry"), Some(Finder::Case("smoke-echo")));
         assert_eq!(again.of("other"), Some(Finder::Law("session")));
         assert_eq!(again.of("another"), Some(Finder::Lane));
+        assert_eq!(again.of("fourth"), Some(Finder::Benign));
         assert_eq!(again.of("third"), None);
     }
 

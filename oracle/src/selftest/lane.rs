@@ -1,4 +1,4 @@
-//! The lane that only asks, as a finder of faults.
+//! The lane that only asks, and the benign generator, as finders of faults.
 //!
 //! What for: a session of the lane decides a thousand times, where one of a suite decides
 //! ten times and one of a law at most fifty. Some faults show only then.
@@ -24,6 +24,26 @@ impl Hunt<'_> {
 
     #[cfg(not(feature = "planted-faults"))]
     pub(super) fn by_lane(&self, _fault: Fault, _tried: usize) -> Option<Found> {
+        None
+    }
+
+    /// Plants the fault in this process and has it decide about work nobody should be asked
+    /// about.
+    #[cfg(feature = "planted-faults")]
+    pub(super) fn by_alarm(&self, fault: Fault, tried: usize) -> Option<Found> {
+        use std::sync::PoisonError;
+        // A planted fault is one for the whole process.
+        let _alone = self.planting.lock().unwrap_or_else(PoisonError::into_inner);
+        planted::first_alarm(fault).map(|(alarm, decided)| Found {
+            case: super::finders::BENIGN.to_owned(),
+            by: super::By::Alarm,
+            verdict: alarm,
+            tried: tried + decided,
+        })
+    }
+
+    #[cfg(not(feature = "planted-faults"))]
+    pub(super) fn by_alarm(&self, _fault: Fault, _tried: usize) -> Option<Found> {
         None
     }
 }
@@ -53,6 +73,23 @@ mod planted {
         Some((variant.to_string(), place + 1))
     }
 
+    /// Jobs that are decided about.
+    const JOBS: u64 = 2000;
+
+    /// The first job about which the core asks with the fault, and how many there were up to
+    /// it; none where it asks without the fault as well.
+    pub(super) fn first_alarm(fault: Fault) -> Option<(String, usize)> {
+        use crate::campaign::benign::first_alarm;
+        if first_alarm(SEED, JOBS).is_some() {
+            return None;
+        }
+        plant(Some(fault));
+        let alarm = first_alarm(SEED, JOBS);
+        plant(None);
+        let (index, alarm) = alarm?;
+        Some((alarm, usize::try_from(index).unwrap_or(usize::MAX)))
+    }
+
     #[cfg(test)]
     mod tests {
         use super::*;
@@ -63,6 +100,9 @@ mod planted {
             assert!(crate::generate::Variant::named(&command).is_some());
             assert!(asked > 200, "{asked}");
             assert_eq!(first_other(Fault::ReadTruncates), None);
+            let (alarm, _) = first_alarm(Fault::HiddenNamesAreSensitive).unwrap();
+            assert!(alarm.contains("asked"), "{alarm}");
+            assert_eq!(first_alarm(Fault::ReadTruncates), None);
         }
     }
 }
