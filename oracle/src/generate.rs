@@ -30,6 +30,8 @@ pub mod variant;
 pub mod work;
 
 #[cfg(test)]
+mod strategy;
+#[cfg(test)]
 mod tests;
 
 pub use crashes::{CRASHES, Crash};

@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 
-use arbitrary::{Arbitrary as _, Unstructured};
 use bisim_world::protocol::Context;
 use proptest::prelude::*;
 
@@ -233,14 +232,6 @@ fn a_command_is_ended_once_whatever_is_around_it() {
     assert!(met > 200, "{met}");
 }
 
-/// What the campaign and the fuzz targets make from bytes, for proptest: a
-/// failing one shrinks by its bytes.
-fn any_of(target: Target) -> impl Strategy<Value = Specimen> {
-    proptest::collection::vec(any::<u8>(), 0..160).prop_map(move |bytes| {
-        Specimen::of(target, &mut Unstructured::new(&bytes)).expect("bytes never run out")
-    })
-}
-
 /// The length that shrinking takes away from.
 fn parts(specimen: &Specimen) -> usize {
     let elsewhere = specimen.context().is_some_and(|context| context != USUAL);
@@ -320,13 +311,15 @@ proptest! {
 
     #[test]
     fn whatever_is_generated_is_made_again_from_its_name_shrinks_and_is_a_sound_case(
-        command in any_of(Target::Commands),
-        path in any_of(Target::Paths),
-        sequence in any_of(Target::Sequences),
-        race in any_of(Target::Races),
-        work in any_of(Target::BenignTools),
+        command in strategy::specimens(Target::Commands),
+        path in strategy::specimens(Target::Paths),
+        sequence in strategy::specimens(Target::Sequences),
+        race in strategy::specimens(Target::Races),
+        crash in strategy::specimens(Target::Crashes),
+        plan in strategy::specimens(Target::Plans),
+        work in strategy::specimens(Target::BenignTools),
     ) {
-        for specimen in [command, path, sequence, race, work] {
+        for specimen in [command, path, sequence, race, crash, plan, work] {
             is_made_again_and_shrinks(&specimen)?;
         }
     }
@@ -345,10 +338,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_variant_is_replayed_from_its_name_alone(
-        bytes in proptest::collection::vec(any::<u8>(), 0..64)
-    ) {
-        let variant = Variant::arbitrary(&mut Unstructured::new(&bytes)).unwrap();
+    fn a_variant_is_replayed_from_its_name_alone(variant in strategy::commands()) {
         let again = Variant::named(&variant.to_string()).unwrap();
         prop_assert_eq!(again.render(), variant.render());
         for smaller in variant.smaller() {
