@@ -2,9 +2,9 @@
 # Builds every fuzz target into $OUT the way ClusterFuzzLite and OSS-Fuzz expect:
 # TARGET, TARGET_seed_corpus.zip and, where there is one, TARGET.dict.
 #
-# In their image $OUT, $SRC and $SANITIZER are set. On a desk or in CI:
+# In their image $OUT, $SRC, $SANITIZER and $FUZZING_ENGINE are set. On a desk or in CI:
 #   OUT=/some/dir FUZZ_BUILD="--dev --sanitizer none" .clusterfuzzlite/build.sh
-# Needs cargo-fuzz, a nightly compiler and python3.
+# Needs cargo-fuzz, a nightly compiler and python3. `cargo xtask engine` runs it the way they do.
 set -euo pipefail
 # Their image runs a copy of this file that lies outside the checkout.
 if [[ -d ${SRC:-}/hermitcrab ]]; then cd "$SRC/hermitcrab"; else cd "$(dirname "${BASH_SOURCE[0]}")/.."; fi
@@ -14,7 +14,23 @@ if [[ -d ${SRC:-}/hermitcrab ]]; then cd "$SRC/hermitcrab"; else cd "$(dirname "
 export RUSTUP_TOOLCHAIN="${RUSTUP_TOOLCHAIN:-nightly}"
 case "$RUSTUP_TOOLCHAIN" in nightly*) ;; *) RUSTUP_TOOLCHAIN=nightly ;; esac
 unset CARGO
-read -r -a build <<<"${FUZZ_BUILD:---release --debug-assertions}"
+case ${FUZZING_ENGINE:-libfuzzer} in
+  libfuzzer) ;;
+  *)
+    echo "the targets are made for libfuzzer, and FUZZING_ENGINE is $FUZZING_ENGINE" >&2
+    exit 1
+    ;;
+esac
+# Unless it is told, cargo-fuzz takes the address sanitizer, whatever the engine asked for.
+case ${SANITIZER:-address} in
+  address) sanitizer=address ;;
+  none | coverage) sanitizer=none ;;
+  *)
+    echo "no target is made with the sanitizer $SANITIZER: address, none or coverage" >&2
+    exit 1
+    ;;
+esac
+read -r -a build <<<"${FUZZ_BUILD:---release --debug-assertions --sanitizer $sanitizer}"
 
 profile=release
 for word in "${build[@]}"; do
