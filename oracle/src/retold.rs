@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ambient::Ambient;
 use crate::cli::{MergeArgs, ReportArgs};
+use crate::known::Catalogue;
 use crate::report::publish::{self, Outputs, Run};
 use crate::report::{history, html, json, merge, table};
 use crate::result::Summary;
@@ -14,7 +15,7 @@ use crate::{campaign, check, exit};
 #[must_use]
 pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
     let vectors = vectors(ambient, args.vectors.as_deref());
-    let (suites, _) = match check::load(&vectors) {
+    let (suites, catalogue) = match check::load(&vectors) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
@@ -22,7 +23,13 @@ pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
         .from
         .clone()
         .unwrap_or_else(|| ambient.reports.join("target/bisim"));
-    match page(ambient, &from, &args.fuzz, &suites, &args.html) {
+    match page(
+        ambient,
+        &from,
+        &args.fuzz,
+        (&suites, &catalogue),
+        &args.html,
+    ) {
         Ok(place) => {
             println!("{}", place.display());
             exit::CONFORM
@@ -38,7 +45,7 @@ fn page(
     ambient: &Ambient,
     from: &Path,
     fuzz: &[PathBuf],
-    suites: &Suites,
+    vectors: (&Suites, &Catalogue),
     place: &Path,
 ) -> Result<PathBuf, String> {
     let campaigns = fuzz
@@ -64,7 +71,7 @@ fn page(
             made: &ambient.today,
             summary: &summary,
             results: &results,
-            suites,
+            vectors,
             history: &history::read(from),
             campaigns: &campaigns,
         },

@@ -11,7 +11,8 @@ use super::keep::{self, Deal, Log};
 use super::screen::{self, Round};
 use super::tally::Tally;
 use crate::cli::Shard;
-use crate::generate::Target;
+use crate::generate::{Specimen, Target};
+use crate::report::publish::quoted;
 
 /// What a page shows of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,7 +21,19 @@ pub struct Seen {
     pub headline: String,
     /// How many variants of each class had which fate.
     pub classes: BTreeMap<&'static str, BTreeMap<Fate, u64>>,
+    /// The same of each operator, by the class it is of; commands are made with operators.
+    pub operators: BTreeMap<&'static str, BTreeMap<&'static str, BTreeMap<Fate, u64>>>,
+    /// The smallest with an unsafe verdict.
+    pub findings: Vec<Found>,
+    /// Differences without a name that are not unsafe, by the smallest.
+    pub differences: Vec<Found>,
+    /// What Hermes let through unasked, by kind.
+    pub escapes: Vec<Found>,
 }
+
+/// One thing a campaign came upon: what it is, how often, and the command that shows it again,
+/// where one does.
+pub type Found = (String, u64, Option<String>);
 
 /// The first line of a log.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +72,23 @@ struct Against {
 pub fn read(place: &Path) -> Result<Seen, String> {
     let (Head { seed, target, .. }, examined) = log(place)?;
     let mut tally = Tally::of(target);
-    examined.iter().for_each(|seen| tally.add(seen));
+    let mut operators: BTreeMap<_, BTreeMap<_, BTreeMap<Fate, u64>>> = BTreeMap::new();
+    for seen in &examined {
+        tally.add(seen);
+        let Some(Specimen::Command(variant)) = Specimen::named(&seen.variant) else {
+            continue;
+        };
+        let used: BTreeSet<_> = variant
+            .chain
+            .iter()
+            .map(|link| link.operator)
+            .map(|one| (one.class.as_str(), one.name))
+            .collect();
+        for (class, name) in used {
+            let fates = operators.entry(class).or_default().entry(name).or_default();
+            *fates.entry(seen.fate).or_default() += 1;
+        }
+    }
     Ok(Seen {
         headline: match target {
             Target::Commands => format!("seed {seed}: {}", tally.line()),
@@ -77,7 +106,24 @@ pub fn read(place: &Path) -> Result<Seen, String> {
             .iter()
             .map(|(class, counts)| (*class, counts.by_fate()))
             .collect(),
+        operators,
+        findings: found(&tally.findings, Some("cargo bisim replay ")),
+        differences: found(&tally.differences, Some("cargo bisim replay ")),
+        escapes: found(&tally.escapes, None),
     })
+}
+
+/// The most frequent first.
+fn found(counts: &BTreeMap<String, u64>, replay: Option<&str>) -> Vec<Found> {
+    let mut found: Vec<Found> = counts
+        .iter()
+        .map(|(name, count)| {
+            let line = replay.map(|replay| format!("{replay}{}", quoted(name)));
+            (name.clone(), *count, line)
+        })
+        .collect();
+    found.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+    found
 }
 
 /// Puts the parts of one campaign together in a new directory.

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::case::Case;
+use crate::known::Catalogue;
 use crate::report::history::Entry;
 use crate::result::{CaseResult, Summary};
 use crate::suite::Suites;
@@ -25,7 +26,12 @@ use crate::verdict::{KINDS, Kind};
 const FRAME: &str = include_str!("html/page.html");
 /// How a page of this program looks.
 pub(crate) const STYLE: &str = include_str!("html/page.css");
-const SCRIPT: &str = include_str!("html/page.js");
+const SCRIPT: &str = concat!(
+    include_str!("html/words.js"),
+    include_str!("html/case.js"),
+    include_str!("html/plots.js"),
+    include_str!("html/page.js"),
+);
 /// The page inside its directory.
 pub const FILE: &str = "index.html";
 
@@ -38,8 +44,8 @@ pub struct Page<'p> {
     pub summary: &'p Summary,
     /// Its cases.
     pub results: &'p [CaseResult],
-    /// What the cases are.
-    pub suites: &'p Suites,
+    /// What the cases are, and what the named differences say.
+    pub vectors: (&'p Suites, &'p Catalogue),
     /// Earlier runs, oldest first.
     pub history: &'p [Entry],
     /// Campaigns to show beside it.
@@ -64,8 +70,8 @@ pub fn write(page: &Page<'_>, place: &Path) -> Result<PathBuf, String> {
 /// # Errors
 /// Something in the results is not JSON.
 pub fn render(page: &Page<'_>) -> Result<String, String> {
-    let cases: BTreeMap<&str, &Case> = page
-        .suites
+    let (suites, catalogue) = page.vectors;
+    let cases: BTreeMap<&str, &Case> = suites
         .cases
         .iter()
         .map(|case| (case.id.as_str(), case))
@@ -79,17 +85,19 @@ pub fn render(page: &Page<'_>) -> Result<String, String> {
             result.suite,
             kind,
             result.label,
-            result.explained_by
+            result.explained_by,
+            // Why is looked for where something is wrong.
+            (!result.verdict.kind.passes()).then_some(&result.verdict.why),
         ]));
         packs.entry(&result.suite).or_default().insert(
             &result.id,
             case::tell(cases.get(result.id.as_str()).copied(), result),
         );
     }
-    let suites: BTreeMap<&str, Value> = packs
+    let packed: BTreeMap<&str, Value> = packs
         .iter()
         .map(|(name, cases)| {
-            let about = page.suites.descriptions.get(*name);
+            let about = suites.descriptions.get(*name);
             Ok((*name, json!({ "about": about, "pack": pack::pack(cases)? })))
         })
         .collect::<Result<_, String>>()?;
@@ -99,12 +107,24 @@ pub fn render(page: &Page<'_>) -> Result<String, String> {
             json!({
                 "word": kind.word(),
                 "class": table::class(*kind),
+                "passes": kind.passes(),
             })
+        })
+        .collect();
+    let used = |id: &String| page.results.iter().any(|r| r.explained_by.contains(id));
+    let named: BTreeMap<&str, [&str; 3]> = catalogue
+        .entries
+        .iter()
+        .filter(|entry| used(&entry.id))
+        .map(|entry| {
+            let told = [&entry.justification, &entry.owner, &entry.review_by];
+            (entry.id.as_str(), told.map(String::as_str))
         })
         .collect();
     let data = pack::pack(&json!({
         "kinds": kinds,
-        "suites": suites,
+        "suites": packed,
+        "named": named,
         "rows": rows,
         "history": page.history,
         "again": page.summary.again,
@@ -125,6 +145,9 @@ pub fn render(page: &Page<'_>) -> Result<String, String> {
             "title" => table::text(&mut out, &title(page)),
             "headline" => table::text(&mut out, &headline(page)),
             "facts" => table::facts(&mut out, page),
+            "state" => table::text(&mut out, state(page.summary).0),
+            "state-class" => out.push_str(state(page.summary).1),
+            "verdicts" => table::verdicts(&mut out, page.summary),
             "suites" => table::suites(&mut out, page.summary),
             other => return Err(format!("the page's frame has a field `{other}`")),
         }
@@ -143,9 +166,22 @@ fn title(page: &Page<'_>) -> String {
     format!("{fails}hermitcrab and Hermes {}", page.summary.hermes)
 }
 
+/// What became of the run, and its colour.
+fn state(summary: &Summary) -> (&'static str, &'static str) {
+    match summary.exit {
+        _ if summary.ran == 0 => ("nothing ran", "open"),
+        crate::exit::CONFORM => ("conforms", "same"),
+        crate::exit::UNSAFE => ("unsafe", "unsafe"),
+        _ => ("does not conform", "fail"),
+    }
+}
+
 /// What somebody who opens the page wants to know first: whether it conforms, and if not, why.
 fn headline(page: &Page<'_>) -> String {
     let summary = page.summary;
+    if summary.exit == 0 && summary.ran == 0 {
+        return "no case ran, so nothing is known".to_owned();
+    }
     if summary.exit == 0 {
         return summary
             .headline

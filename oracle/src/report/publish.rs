@@ -96,7 +96,8 @@ pub fn exit(published: Result<(), String>, summary: &Summary) -> u8 {
 }
 
 /// A word as the shell reads it back.
-fn quoted(word: &str) -> String {
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()

@@ -1,163 +1,39 @@
-//! The page in a real browser: Chromium, without a window, driven by its
-//! DevTools protocol over two pipes (a message is JSON and a NUL).
+//! The page in a real browser: everything on it is pressed, by mouse and by keyboard, at the
+//! width of a desk and of a phone.
 
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use bisim_world::protocol::{EffectKind, End, FsEffect, RawTrace, StepOutcome, StepTrace};
+use serde_json::Value;
 
+use self::driver::Browser;
 use super::tests::{page_with, result};
 use super::*;
 use crate::verdict::Kind;
 
-/// A machine may be busy; nothing here is about time.
-const PATIENCE: Duration = Duration::from_secs(240);
+mod driver;
 
-/// Everything a person would press, in order; says what was then to be seen.
-const PRESS: &str = r##"(async () => {
-  const until = async (what) => {
-    for (;;) {
-      const got = what();
-      if (got) return got;
-      await new Promise((next) => setTimeout(next, 20));
-    }
-  };
-  const at = (id) => document.getElementById(id);
-  const told = {};
-  await until(() => document.querySelectorAll("#cases>li").length === 2);
-  told.all = at("count").textContent;
-  at("words").value = "two";
-  at("words").dispatchEvent(new Event("input", { bubbles: true }));
-  told.found = at("count").textContent;
-  document.querySelector("#cases button.case").click();
-  await until(() => document.querySelector(".more .sides"));
-  told.sides = [...document.querySelectorAll(".more .sides h4")].slice(0, 2).map((n) => n.textContent);
-  told.replay = document.querySelector(".more .replay").textContent;
-  told.trace = document.querySelector(".more").textContent.includes("the text of step one");
-  told.effects = [...document.querySelectorAll(".more .effects li")].map((n) => `${n.className} ${n.textContent}`);
-  const columns = getComputedStyle(document.querySelector(".sides")).gridTemplateColumns;
-  told.columns = columns.split(" ").length;
-  told.address = location.hash;
-  at("reset").click();
-  await until(() => at("count").textContent === told.all);
-  at("suites").querySelector("td[data-kind] .n").click();
-  told.suite = at("suite").value;
-  told.runs = at("trend-plot").querySelectorAll("rect").length;
-  told.plot = [...at("campaign-plots").querySelectorAll("title")].map((n) => n.textContent);
-  told.fits = document.documentElement.scrollWidth <= innerWidth;
-  told.width = innerWidth;
-  return JSON.stringify(told);
-})()"##;
+const WALK: &str = include_str!("browser/walk.js");
+const DESK: (u32, u32) = (1280, 900);
+const PHONE: (u32, u32) = (390, 844);
 
-/// A browser and the two ends of its pipes.
-struct Browser {
-    child: Child,
-    to: File,
-    from: Receiver<Value>,
-    last: u64,
-}
+/// What a case may hold: the end of the page's data, markup, and letters that turn the order of
+/// others.
+const HOSTILE: &str = "</script><img src=x onerror=\"document.title='hit'\"> \u{202e}txt.exe\u{2066} \u{200b}\u{7}{{data}}";
 
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Browser {
-    fn start(dir: &Path) -> Self {
-        let pipes = ["to", "from"].map(|name| {
-            let path = dir.join(name);
-            nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-            // For reading and writing, so that opening waits for nobody.
-            let end = File::options().read(true).write(true).open(&path);
-            (path, end.unwrap())
-        });
-        let [(to_path, to), (from_path, from)] = pipes;
-        let child = Command::new("sh")
-            .args(["-c", "exec \"$@\" 3<\"$IN\" 4>\"$OUT\"", "sh", "chromium"])
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
-            .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
-            .arg(format!("--user-data-dir={}", dir.join("profile").display()))
-            .env("IN", to_path)
-            .env("OUT", from_path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let (sender, receiver) = channel();
-        std::thread::spawn(move || {
-            for message in BufReader::new(from).split(0) {
-                let told = message.ok().and_then(|m| serde_json::from_slice(&m).ok());
-                if told.is_none_or(|told| sender.send(told).is_err()) {
-                    return;
-                }
-            }
-        });
-        Self {
-            child,
-            to,
-            from: receiver,
-            last: 0,
-        }
-    }
-
-    fn ask(&mut self, session: Option<&str>, method: &str, params: Value) -> Value {
-        self.last += 1;
-        let mut message = json!({ "id": self.last, "method": method, "params": params });
-        if let Some(session) = session {
-            message["sessionId"] = json!(session);
-        }
-        self.to
-            .write_all(format!("{message}\0").as_bytes())
-            .unwrap();
-        loop {
-            let told = self.from.recv_timeout(PATIENCE).expect("an answer");
-            if told["id"] == json!(self.last) {
-                assert!(told.get("error").is_none(), "{method}: {told}");
-                return told["result"].clone();
-            }
-        }
-    }
-
-    /// Opens the page at this size, presses everything, and takes a picture.
-    fn visit(&mut self, page: &Path, width: u32, height: u32) -> (Value, Vec<u8>) {
-        let made = self.ask(None, "Target.createTarget", json!({ "url": "about:blank" }));
-        let target = json!({ "targetId": made["targetId"], "flatten": true });
-        let attached = self.ask(None, "Target.attachToTarget", target);
-        let session = attached["sessionId"].as_str().unwrap().to_owned();
-        let session = Some(session.as_str());
-        let size = json!({
-            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 640,
-        });
-        self.ask(session, "Emulation.setDeviceMetricsOverride", size);
-        let url = format!("file://{}", page.display());
-        self.ask(session, "Page.navigate", json!({ "url": url }));
-        let press = json!({ "expression": PRESS, "awaitPromise": true, "returnByValue": true });
-        let told = self.ask(session, "Runtime.evaluate", press);
-        let told = told["result"]["value"].as_str().unwrap_or_else(|| {
-            panic!("{told}");
-        });
-        let shot = self.ask(
-            session,
-            "Page.captureScreenshot",
-            json!({ "format": "png" }),
-        );
-        let picture = data_encoding::BASE64.decode(shot["data"].as_str().unwrap().as_bytes());
-        (serde_json::from_str(told).unwrap(), picture.unwrap())
-    }
+/// How a person presses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Means {
+    Mouse,
+    Keys,
 }
 
 /// One step that made these files.
 fn trace(made: &[&str]) -> RawTrace {
     let mut step = StepTrace::of(StepOutcome::Ran);
-    step.text = "the text of step one".to_owned();
+    step.text = format!("the text of step one {HOSTILE}");
     RawTrace {
         steps: vec![step],
         effects: made
@@ -178,53 +54,269 @@ fn trace(made: &[&str]) -> RawTrace {
     }
 }
 
+/// A page with more cases than are shown at once, of several verdicts.
+fn many(dir: &Path) -> PathBuf {
+    let mut results: Vec<CaseResult> = (0..105)
+        .map(|number| result(&format!("case-{number}"), Kind::Equal, "the same"))
+        .collect();
+    let mut strict = result("strict", Kind::Stricter, "it asked");
+    strict.explained_by = vec!["effect-stays".to_owned()];
+    (strict.hermes, strict.agent) = (Some(trace(&["/both", "/one"])), Some(trace(&["/both"])));
+    results.push(strict);
+    results.push(result("odd", Kind::Different, HOSTILE));
+    written(dir, &results)
+}
+
+fn written(dir: &Path, results: &[CaseResult]) -> PathBuf {
+    let page = dir.join("index.html");
+    fs::write(&page, page_with(results)).unwrap();
+    page
+}
+
+/// Presses one control, and waits until something is another than before.
+fn press(browser: &mut Browser, means: Means, name: &str) {
+    let quoted = json!(name).to_string();
+    browser.run("walk.top()");
+    browser.run("globalThis.before = walk.state()");
+    let kind = browser.run(&format!("walk.kind({quoted})"));
+    match (means, kind.as_str().unwrap()) {
+        // The list of a closed one is the system's and not the page's, so keys choose from it.
+        (_, "select") => {
+            assert_eq!(browser.run(&format!("walk.focus({quoted})")), name);
+            browser.key("ArrowDown");
+        }
+        (_, "input") => {
+            match means {
+                Means::Mouse => {
+                    let at = browser.run(&format!("walk.point({quoted})"));
+                    browser.click(&at);
+                }
+                Means::Keys => drop(browser.run(&format!("walk.focus({quoted})"))),
+            }
+            assert_eq!(browser.run("walk.here()"), name);
+            browser.ask("Input.insertText", json!({ "text": "strict" }));
+        }
+        (Means::Mouse, _) => {
+            let at = browser.run(&format!("walk.point({quoted})"));
+            assert_eq!(at["free"], true, "{name} lies under something else");
+            browser.run("globalThis.before = walk.state()");
+            browser.click(&at);
+        }
+        (Means::Keys, _) => {
+            assert_eq!(browser.run(&format!("walk.focus({quoted})")), name);
+            browser.run("globalThis.before = walk.state()");
+            browser.key("Enter");
+        }
+    }
+    browser.until("walk.state() !== before && !document.querySelector('[aria-busy]')");
+    assert_eq!(
+        browser.run("walk.fits()"),
+        true,
+        "after {name} the page is wider than its window"
+    );
+}
+
+fn names(value: &Value) -> Vec<String> {
+    let list = value.as_array().unwrap().iter();
+    list.map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+/// Presses all there is, and all that appears by it; the names of what was pressed.
+fn press_all(browser: &mut Browser, page: &Path, means: Means) -> BTreeSet<String> {
+    let mut done = BTreeSet::new();
+    let mut ways: VecDeque<Vec<String>> = VecDeque::from([Vec::new()]);
+    let mut queued = BTreeSet::new();
+    while let Some(way) = ways.pop_front() {
+        browser.open(page, WALK);
+        for name in &way {
+            press(browser, means, name);
+        }
+        done.extend(way.last().cloned());
+        for name in names(&browser.run("walk.controls()")) {
+            if queued.insert(name.clone()) {
+                ways.push_back([way.clone(), vec![name]].concat());
+            }
+        }
+    }
+    done
+}
+
+#[test]
+fn everything_on_the_page_can_be_pressed_by_mouse_and_by_keys_at_both_widths() {
+    if !driver::is_here() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let page = many(dir.path());
+    let mut browser = Browser::start(dir.path());
+    for (size, scheme, means) in [
+        (DESK, "light", Means::Mouse),
+        (DESK, "dark", Means::Keys),
+        (PHONE, "dark", Means::Mouse),
+        (PHONE, "light", Means::Keys),
+    ] {
+        browser.size(size, scheme);
+        let done = press_all(&mut browser, &page, means);
+        // So that a walk that found nothing is no pass.
+        for name in [
+            "#words",
+            "#suite",
+            "#kind",
+            "#named",
+            "#reset",
+            "#more",
+            "#cases button.case odd",
+            "#cases button.case case-#",
+            "#suites button. suite",
+            "#differences-list button.plain effect-stays",
+            "#trend-plot button. number",
+            "#campaign-plots button. wrapper",
+            "#campaign-plots button. copy: cargo bisim replay delete-file+env~#",
+            "#cases button. copy: cargo bisim check --explain strict",
+        ] {
+            let found = done.iter().any(|one| one.starts_with(name));
+            assert!(found, "{name} was not pressed, only {done:#?}");
+        }
+        assert_eq!(browser.complaints, Vec::<String>::new());
+        let title = browser.run("document.title");
+        assert_eq!(title, "hermitcrab and Hermes 0.19.0", "markup stayed text");
+    }
+}
+
+#[test]
+fn the_keyboard_comes_by_everything_and_nothing_holds_it() {
+    if !driver::is_here() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let page = many(dir.path());
+    let mut browser = Browser::start(dir.path());
+    for size in [DESK, PHONE] {
+        browser.size(size, "light");
+        browser.open(&page, WALK);
+        let wanted: BTreeSet<String> = names(&browser.run("walk.stops()")).into_iter().collect();
+        assert!(wanted.len() > 20, "{wanted:?}");
+        let mut came_by = BTreeSet::new();
+        // More presses than there are places, and in the end nothing is left out.
+        let places = browser.run("document.querySelectorAll('*').length");
+        for _ in 0..places.as_u64().unwrap() {
+            browser.key("Tab");
+            let here = browser.run("walk.here()").as_str().unwrap().to_owned();
+            if here.is_empty() && wanted.is_subset(&came_by) {
+                break;
+            }
+            came_by.insert(here);
+            if wanted.is_subset(&came_by) {
+                break;
+            }
+        }
+        let missed: Vec<_> = wanted.difference(&came_by).collect();
+        assert!(missed.is_empty(), "the keyboard never came by {missed:?}");
+    }
+}
+
+#[test]
+fn verdicts_filter_and_a_case_shows_both_sides_and_what_only_one_did() {
+    if !driver::is_here() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let page = many(dir.path());
+    let mut browser = Browser::start(dir.path());
+    for (size, columns) in [(DESK, 2), (PHONE, 1)] {
+        browser.size(size, "light");
+        browser.open(&page, WALK);
+        let shown = |browser: &mut Browser| {
+            browser.run("[document.getElementById('count').textContent, document.querySelectorAll('#cases>li').length]")
+        };
+        assert_eq!(shown(&mut browser), json!(["107 cases", 100]));
+        press(&mut browser, Means::Mouse, "#more");
+        assert_eq!(shown(&mut browser), json!(["107 cases", 107]));
+        assert_eq!(browser.run("document.getElementById('more').hidden"), true);
+        // The first verdict is what does not pass.
+        press(&mut browser, Means::Keys, "#kind");
+        assert_eq!(shown(&mut browser), json!(["1 of 107 cases", 1]));
+        assert_eq!(browser.run("location.hash"), "#kind=not+passing");
+        press(&mut browser, Means::Mouse, "#reset");
+        press(&mut browser, Means::Keys, "#words");
+        assert_eq!(shown(&mut browser), json!(["1 of 107 cases", 1]));
+        browser.run("document.querySelector('#cases button').click()");
+        browser.until("document.querySelector('.more .sides')");
+        let sides = "[...document.querySelectorAll('.more .sides h4')].slice(0, 2).map((n) => n.textContent)";
+        assert_eq!(browser.run(sides), json!(["Hermes", "hermitcrab"]));
+        let line = browser.run("document.querySelector('.more .replay').textContent");
+        assert_eq!(line, "cargo bisim check --explain strict");
+        let effects = browser.run(
+            "[...document.querySelectorAll('.more .effects li')].map((n) => [n.className, ...[...n.children].map((c) => c.textContent)])",
+        );
+        let told = json!([
+            ["", "both", "created /both  1 B  644  "],
+            ["only", "only Hermes", "created /one  1 B  644  "],
+        ]);
+        assert_eq!(effects, told);
+        let text = browser.run("document.querySelector('.more').textContent");
+        let text = text.as_str().unwrap();
+        assert!(
+            text.contains("the text of step one </script><img"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\\u{202e}txt.exe\\u{2066} \\u{200b}\\u{7}{{data}}"),
+            "{text}"
+        );
+        let tracks = browser.run(
+            "getComputedStyle(document.querySelector('.sides')).gridTemplateColumns.split(' ').length",
+        );
+        assert_eq!(tracks, columns, "side by side where there is room");
+        let address = browser.run("location.hash");
+        assert_eq!(address, "#words=strict&case=strict");
+        let title =
+            "[...document.querySelectorAll('#campaign-plots td[title]')].map((n) => n.title)";
+        assert_eq!(
+            browser.run(title),
+            json!(["wrapper, hermes-silent: 3 of 3, 100 %"])
+        );
+        assert_eq!(
+            browser.run("document.querySelectorAll('#trend-plot rect').length"),
+            2
+        );
+        let picture = browser.picture();
+        assert_eq!(size_of(&picture), size);
+        assert!(picture.len() > 4_000, "{size:?}: an empty picture");
+        assert_eq!(browser.complaints, Vec::<String>::new());
+    }
+}
+
+/// Nobody's cases, none at all, and as many as there may be.
+#[test]
+fn a_run_of_nothing_and_a_run_of_ten_thousand_cases_open() {
+    if !driver::is_here() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut browser = Browser::start(dir.path());
+    browser.size(PHONE, "light");
+    for (count, told) in [(0, "0 cases"), (10_000, "10,000 cases")] {
+        let results: Vec<CaseResult> = (0..count)
+            .map(|number| {
+                let mut one = result(&format!("case-{number}"), Kind::Stricter, "it asked");
+                (one.hermes, one.agent) = (Some(trace(&["/a"])), Some(trace(&["/a"])));
+                one
+            })
+            .collect();
+        let page = written(dir.path(), &results);
+        browser.open(&page, WALK);
+        assert_eq!(
+            browser.run("document.getElementById('count').textContent"),
+            told
+        );
+        assert_eq!(browser.run("walk.fits()"), true);
+        assert_eq!(browser.complaints, Vec::<String>::new());
+    }
+}
+
 /// Width and height, as the picture says.
 fn size_of(png: &[u8]) -> (u32, u32) {
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     (number(16), number(20))
-}
-
-#[test]
-fn a_browser_filters_opens_and_plots_at_the_width_of_a_desk_and_of_a_phone() {
-    if !Command::new("chromium")
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success())
-    {
-        println!("SKIPPED: there is no chromium here; `apt-get install chromium` brings it");
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let mut two = result("case-two", Kind::Stricter, "it asked");
-    (two.hermes, two.agent) = (Some(trace(&["/both", "/one"])), Some(trace(&["/both"])));
-    let text = page_with(&[result("case-one", Kind::Equal, "the same"), two]);
-    let page = dir.path().join("index.html");
-    fs::write(&page, text).unwrap();
-    let mut browser = Browser::start(dir.path());
-    for (width, height, columns) in [(1280, 900, 2), (390, 844, 1)] {
-        let (told, picture) = browser.visit(&page, width, height);
-        assert_eq!(told["all"], "2 of 2 cases");
-        assert_eq!(told["found"], "1 of 2 cases");
-        assert_eq!(told["sides"], json!(["Hermes", "hermitcrab"]));
-        assert_eq!(told["replay"], "cargo bisim check --explain case-two");
-        assert_eq!(told["trace"], true);
-        let effects = told["effects"].as_array().unwrap();
-        let marked = |path: &str| -> Vec<bool> {
-            let of = effects.iter().filter_map(Value::as_str);
-            of.filter(|told| told.contains(path))
-                .map(|told| told.starts_with("only "))
-                .collect()
-        };
-        assert_eq!(marked("/both"), [false, false], "the same on both sides");
-        assert_eq!(marked("/one"), [true], "an effect of one side stands out");
-        assert_eq!(told["columns"], columns, "side by side where there is room");
-        assert!(told["address"].as_str().unwrap().contains("case=case-two"));
-        assert_eq!(told["suite"], "<suite>");
-        assert_eq!(told["runs"], 2);
-        assert_eq!(told["plot"], json!(["wrapper, hermes-silent: 3 of 3"]));
-        assert_eq!(told["fits"], true, "nothing is wider than {width}");
-        assert_eq!(told["width"], width);
-        assert_eq!(size_of(&picture), (width, height));
-        assert!(picture.len() > 4_000, "{width}: an empty picture");
-    }
 }

@@ -1,6 +1,6 @@
 //! A case and its two traces, as the page shows them.
 
-use bisim_world::protocol::{RawTrace, StepTrace};
+use bisim_world::protocol::{EffectKind, FsEffect, RawTrace, StepTrace};
 use serde_json::{Value, json};
 
 use crate::case::Case;
@@ -8,6 +8,8 @@ use crate::result::CaseResult;
 
 /// Longer texts are cut; the log of the run has them whole.
 const TEXT_CHARS_MAX: usize = 6_000;
+/// As much of a digest as tells contents apart.
+const DIGEST_CHARS: usize = 10;
 
 pub(super) fn tell(case: Option<&Case>, result: &CaseResult) -> Value {
     json!({
@@ -17,6 +19,7 @@ pub(super) fn tell(case: Option<&Case>, result: &CaseResult) -> Value {
         "judged": result.judgement,
         "hermes": result.hermes.as_ref().map(trace),
         "agent": result.agent.as_ref().map(trace),
+        "attempts": result.attempts,
     })
 }
 
@@ -41,7 +44,7 @@ fn about(case: &Case) -> Value {
             .job
             .script
             .iter()
-            .map(|step| cut(&serde_json::to_string(step).unwrap_or_default()))
+            .map(|step| cut_each(serde_json::to_value(step).unwrap_or_default()))
             .collect::<Vec<_>>(),
         "must": case.expect.agent,
         "reason": case.expect.reason,
@@ -73,13 +76,38 @@ fn step(step: &StepTrace) -> Value {
             .map(|question| (cut(&question.shown), &question.answer))
             .collect::<Vec<_>>(),
         "text": cut(&step.text),
-        "answer": step.answer,
+        "answer": cut_each(step.answer.clone()),
         "effects": effects(&step.effects),
     })
 }
 
-fn effects(effects: &[bisim_world::protocol::FsEffect]) -> Vec<String> {
-    effects.iter().map(crate::holdings::describe).collect()
+/// With what tells two of one kind at one path apart.
+fn effects(effects: &[FsEffect]) -> Vec<String> {
+    effects
+        .iter()
+        .map(|effect| {
+            let told = crate::holdings::describe(effect);
+            if effect.kind == EffectKind::Deleted {
+                return told;
+            }
+            let digest: String = effect.digest.chars().take(DIGEST_CHARS).collect();
+            let (size, mode) = (effect.size, effect.mode);
+            format!("{told}  {size} B  {mode:o}  {digest}")
+        })
+        .collect()
+}
+
+/// Its texts, wherever they are.
+fn cut_each(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(cut(&text)),
+        Value::Array(values) => values.into_iter().map(cut_each).collect(),
+        Value::Object(values) => values
+            .into_iter()
+            .map(|(name, value)| (cut(&name), cut_each(value)))
+            .collect(),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
+    }
 }
 
 fn cut(text: &str) -> String {

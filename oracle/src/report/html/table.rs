@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use hermitcrab_core::letters::is_unseen;
+
 use super::Page;
 use crate::result::Summary;
 use crate::verdict::{KINDS, Kind};
@@ -26,6 +28,11 @@ pub(crate) fn text(out: &mut String, text: &str) {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            // What is not seen, or turns the order of the others, is told by its number.
+            '\n' | '\t' => out.push(letter),
+            letter if letter.is_control() || is_unseen(letter) => {
+                out.extend(letter.escape_unicode());
+            }
             other => out.push(other),
         }
     }
@@ -34,18 +41,16 @@ pub(crate) fn text(out: &mut String, text: &str) {
 /// What the run was, in a line of facts.
 pub(super) fn facts(out: &mut String, page: &Page<'_>) {
     let summary = page.summary;
-    let verdict = match summary.exit {
-        0 => "conforms".to_owned(),
-        code => format!("exit code {code}"),
-    };
     let mut facts = vec![
-        verdict,
         format!("{} of {} cases ran", summary.ran, summary.chosen),
         format!("Hermes {}", summary.hermes),
         format!("hermitcrab {}", summary.agent),
         format!("{:.1} s", summary.wall_ms as f64 / 1000.0),
         format!("made {}", page.made),
     ];
+    if summary.exit != 0 {
+        facts.push(format!("exit code {}", summary.exit));
+    }
     // It has the headline where nothing fails.
     if summary.exit != 0 {
         facts.extend(summary.headline.sentence(&summary.hermes));
@@ -62,6 +67,59 @@ pub(super) fn facts(out: &mut String, page: &Page<'_>) {
         out.push_str("<li>");
         text(out, &fact);
         out.push_str("</li>");
+    }
+}
+
+/// All verdicts in one bar, and what each of them says.
+pub(super) fn verdicts(out: &mut String, summary: &Summary) {
+    let skipped = summary.skipped.values().sum::<usize>();
+    let all = summary.ran + skipped;
+    let of = |kind| summary.count(|one| one == kind);
+    let used = KINDS.into_iter().filter(|kind| of(*kind) > 0);
+    out.push_str("<div class=\"share\" aria-hidden=\"true\">");
+    for kind in used.clone() {
+        part(out, kind, of(kind), all);
+    }
+    out.push_str("</div><ul class=\"kinds\">");
+    for kind in used {
+        let (count, word) = (of(kind), kind.word());
+        let share = share_of(count, all);
+        let _ = write!(
+            out,
+            "<li class=\"{}\" data-kind=\"{word}\"><b>{count}</b><em>{word}</em><small>{share}: {}</small></li>",
+            class(kind),
+            kind.means(),
+        );
+    }
+    if skipped > 0 {
+        let share = share_of(skipped, all);
+        let _ = write!(
+            out,
+            "</ul><p class=\"facts\">{skipped} more did not run ({share}), and have not passed</p>"
+        );
+    } else {
+        out.push_str("</ul>");
+    }
+}
+
+/// One of a bar's parts.
+fn part(out: &mut String, kind: Kind, count: usize, all: usize) {
+    let share = count as f64 * 100.0 / all.max(1) as f64;
+    if share > 0.0 {
+        let _ = write!(
+            out,
+            "<i class=\"{}\" style=\"width:{share:.2}%\"></i>",
+            class(kind)
+        );
+    }
+}
+
+/// In percent; what is few is never told as none, nor what is not all as all.
+fn share_of(count: usize, all: usize) -> String {
+    match count * 1000 / all.max(1) {
+        0 if count > 0 => "less than 0.1 %".to_owned(),
+        1000 => "100 %".to_owned(),
+        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
     }
 }
 
@@ -94,14 +152,7 @@ pub(super) fn suites(out: &mut String, summary: &Summary) {
         text(out, name);
         out.push_str("</span><span class=\"bar\" aria-hidden=\"true\">");
         for kind in &used {
-            let share = count(*kind) as f64 * 100.0 / all.max(1) as f64;
-            if share > 0.0 {
-                let _ = write!(
-                    out,
-                    "<i class=\"{}\" style=\"width:{share:.2}%\"></i>",
-                    class(*kind)
-                );
-            }
+            part(out, *kind, count(*kind), all);
         }
         out.push_str("</span></th>");
         for kind in &used {

@@ -35,7 +35,7 @@ fn page(results: &[CaseResult]) -> String {
         made: "2026-01-02",
         summary: &summary,
         results,
-        suites: &Suites::default(),
+        vectors: (&Suites::default(), &Catalogue::default()),
         history: &[],
         campaigns: &[],
     })
@@ -64,13 +64,21 @@ pub(super) fn page_with(results: &[CaseResult]) -> String {
     let fates = BTreeMap::from([(crate::campaign::Fate::HermesSilent, 3)]);
     let campaign = crate::campaign::Seen {
         headline: "seed 1: 3 variants".to_owned(),
-        classes: BTreeMap::from([("wrapper", fates)]),
+        classes: BTreeMap::from([("wrapper", fates.clone())]),
+        operators: BTreeMap::from([("wrapper", BTreeMap::from([("env", fates)]))]),
+        findings: vec![(
+            "delete-file+env~0".to_owned(),
+            1,
+            Some("cargo bisim replay delete-file+env~0".to_owned()),
+        )],
+        differences: Vec::new(),
+        escapes: vec![("unasked | no pattern".to_owned(), 2, None)],
     };
     render(&Page {
         made: "2026-01-02",
         summary: &summary,
         results,
-        suites: &Suites::default(),
+        vectors: (&Suites::default(), &Catalogue::default()),
         history: &[run("2026-01-01"), run("2026-01-02")],
         campaigns: &[serde_json::to_value(campaign).unwrap()],
     })
@@ -137,7 +145,7 @@ fn the_headline_of_a_run_that_fails_says_that_and_why() {
         made: "2026-01-02",
         summary: &summary,
         results: &results,
-        suites: &Suites::default(),
+        vectors: (&Suites::default(), &Catalogue::default()),
         history: &[],
         campaigns: &[],
     };
