@@ -12,6 +12,7 @@ mod campaign_report;
 mod ci;
 mod cmd;
 mod dist;
+mod engine;
 mod escape;
 mod filter_table;
 mod house;
@@ -56,6 +57,8 @@ enum Chore {
     FilesReport(bench_report::Files),
     /// Measure worlds, cases and fuzz targets, and write docs/benchmarks/campaign.md.
     CampaignReport(campaign_report::Args),
+    /// Build the fuzz targets as OSS-Fuzz and ClusterFuzzLite do, and check and run each as they do.
+    Engine(engine::Args),
     /// Carry out AgentDojo's tasks and attacks with the real program, and write docs/benchmarks/agentdojo.md.
     Agentdojo(agentdojo::Args),
     /// Run the sandbox's tests under other kernels, in virtual machines.
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Chore::GrantsReport => bench_report::grants(),
         Chore::FilesReport(args) => bench_report::files(&args),
         Chore::CampaignReport(args) => campaign_report::run(&args),
+        Chore::Engine(args) => engine::run(&args),
         Chore::Agentdojo(args) => agentdojo::run(&args),
         Chore::Kernels(args) => kernels::run(&args),
         Chore::Models(args) => models::run(&args),
