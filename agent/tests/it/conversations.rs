@@ -339,7 +339,7 @@ fn one_of_an_editor_goes_on_at_a_terminal_and_stays_as_it_is() {
     let ids = listed(&home, &[]);
     assert_eq!(ids.len(), 2, "{ids:?}");
     let kept = Conversation::look(&Shelf::Editor.dir_of(&home.state(""), &id)).unwrap();
-    assert_eq!(kept.messages.len(), 2);
+    assert_eq!(kept.messages.len(), 3);
     home.ok(&["conversations", "forget", &id]);
     assert_eq!(listed(&home, &[]).len(), 1);
 }
