@@ -26,6 +26,7 @@ pub mod evidence;
 mod external;
 mod granter;
 mod hands;
+mod layers;
 mod machine;
 mod mounts;
 mod objects;
@@ -99,6 +100,7 @@ pub use self::{
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
     hands::{Content, Hands, Link, LinkLeads, Passed, Taker},
+    layers::{Layers, prefer},
     mounts::{led_elsewhere, led_to, lexical, real},
     outside::Given,
     place::{Place, Spot, tilde_expanded},
@@ -107,7 +109,7 @@ pub use self::{
     remote::Remote,
     result::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     rules::Explained,
-    sandboxes::{Layers, builder, prefer},
+    sandboxes::builder,
     script::ScriptRun,
     standing::TakenIn,
     talk::{Counts, Guard, Reminder, Talk, WorkLimits},

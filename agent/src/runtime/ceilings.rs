@@ -16,7 +16,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize};
 
 pub use self::caches::Caches;
-use super::{Runtime, sandboxes::Layers, talk::Talk};
+use super::{Runtime, layers::Layers, talk::Talk};
 
 /// The ceilings of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

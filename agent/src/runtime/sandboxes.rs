@@ -14,23 +14,11 @@ use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
 use hermitcrab_sandbox::spawn::{Builder, Limits, Sandbox};
 
-use super::{Ceilings, Runtime, RuntimeConfig, uncounted::Uncounted};
+use super::{Ceilings, Layers, Runtime, RuntimeConfig, layers::prefer, uncounted::Uncounted};
 use crate::state_dir::{own_file, roomy};
 
 /// The directory of layers, in the agent's own.
 const LAYERS: &str = "layers";
-
-/// Where what a command changed lies until that is decided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layers {
-    /// In memory; and on disk in a workspace where a command needed more room than that has.
-    #[default]
-    AsNeeded,
-    /// In memory.
-    Memory,
-    /// On disk.
-    Disk,
-}
 
 /// What the sandboxes of a session are made by.
 #[derive(Clone, Debug)]
@@ -50,17 +38,6 @@ pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Made, Option
     };
     let sandbox = builder.pool(ceilings.pool()).build();
     (Made { sandbox, prefer }, why)
-}
-
-/// Where the layers of commands in a workspace are to lie.
-#[must_use]
-pub fn prefer(layers: Layers, common_dir: &Path, workspace: &Path) -> Prefer {
-    match layers {
-        Layers::Disk => Prefer::Disk,
-        Layers::Memory => Prefer::Memory,
-        Layers::AsNeeded if roomy::is_noted(common_dir, workspace) => Prefer::Disk,
-        Layers::AsNeeded => Prefer::Memory,
-    }
 }
 
 impl Runtime {
