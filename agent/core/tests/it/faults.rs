@@ -151,6 +151,12 @@ fn home(fault: Fault) -> Home {
             bench.grant(reading, Uses::Uncounted, SESSION);
             !is_permitted(&bench.read(".env"))
         }),
+        Fault::HiddenNamesAreSensitive => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let changing = bench.on_files(&[Verb::FsModify], ".");
+            bench.grant(changing, Uses::Uncounted, SESSION);
+            is_permitted(&bench.write(".gitignore"))
+        }),
         Fault::ProtectedPathsArePlain => Home::Core(|| {
             let mut bench = Bench::with(SessionConfig {
                 protected: vec![path("home/u/proj/own")],

@@ -153,8 +153,11 @@ pub fn observed(
         shape: shape.to_owned(),
         ok: first.ok,
         names: letters,
-        each: shape.contains(HOLES[0]) && steady(&in_loop.does) == steady(&of_both),
-        again: steady(&twice.does) == does,
+        // What fails the second time keeps what comes after it in a line from being run.
+        each: shape.contains(HOLES[0])
+            && steady(&in_loop.does) == steady(&of_both)
+            && in_loop.ok == first.ok,
+        again: steady(&twice.does) == does && twice.ok == first.ok,
         does: template.iter().map(ToString::to_string).collect(),
     }))
 }

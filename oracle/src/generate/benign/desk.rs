@@ -131,9 +131,7 @@ impl Desk {
             (None, None, permits) if permits == count => Ok(parts.call),
             (denial, question, permits) => Err(format!(
                 "`{command}`: {permits} of {count} permitted, asked: {}, denied: {}",
-                question
-                    .as_ref()
-                    .map_or_else(|| "no".to_owned(), |question| asked(question)),
+                question.as_ref().map_or_else(|| "no".to_owned(), asked),
                 denial.unwrap_or_else(|| "no".to_owned())
             )),
         }
