@@ -10,7 +10,7 @@ use std::{
 use hermitcrab_sandbox::profile::Mechanism;
 
 /// Runs the program in `dir`, detached from any terminal: nobody can be asked.
-fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
     hermitcrab_with(dir, "022", arguments)
 }
 
@@ -34,7 +34,7 @@ fn hermitcrab_under(dir: &Path, before: &str, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn bench() -> tempfile::TempDir {
+pub(crate) fn bench() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("proj")).unwrap();
     std::fs::write(dir.path().join("proj/a.txt"), "a\n").unwrap();
@@ -423,61 +423,6 @@ fn the_doctor_writes_the_profile_that_lets_this_very_program_make_user_namespace
     );
     let profile = String::from_utf8(told.stdout).unwrap();
     assert!(profile.ends_with(&named), "{profile}");
-}
-
-#[test]
-fn a_first_word_that_is_no_command_is_told_where_it_goes() {
-    let dir = bench();
-    for (words, told) in [
-        (
-            &["grant", "fs.*=."][..],
-            "hermitcrab caps grant 'fs.*=./target'",
-        ),
-        (&["mode"], "hermitcrab config set mode prompt"),
-        (&["version"], "`hermitcrab --version`"),
-        (&["what is in a.txt?"], "hermitcrab chat 'what is in src?'"),
-        (&["ls", "-la"], "hermitcrab exec -- ls"),
-    ] {
-        let ran = hermitcrab(dir.path(), words);
-        let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert_eq!(ran.status.code(), Some(64), "{errors}");
-        assert!(errors.contains(told), "{words:?}: {errors}");
-    }
-    // Where a command is near, or it is one of a command's own, that is what is told.
-    for words in [&["exce"][..], &["caps", "what is this?"]] {
-        let ran = hermitcrab(dir.path(), words);
-        let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert_eq!(ran.status.code(), Some(64), "{errors}");
-        assert!(!errors.contains("Words for a model"), "{words:?}: {errors}");
-    }
-}
-
-/// They are not gone by, as the specification has it, and that is no secret.
-#[test]
-fn the_doctor_names_variables_that_name_no_absolute_path() {
-    let dir = bench();
-    let told = |state: &str| {
-        let output = Command::new("setsid")
-            .args(["--wait", env!("CARGO_BIN_EXE_hermitcrab"), "doctor"])
-            .current_dir(dir.path().join("proj"))
-            .env_clear()
-            .env("HOME", dir.path())
-            .env("PATH", "/usr/bin:/bin")
-            .env("XDG_STATE_HOME", state)
-            .output()
-            .unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let text = told("rel/state");
-    let line =
-        "variables: XDG_STATE_HOME is `rel/state`, which is no absolute path, so it is not used\n";
-    assert_eq!(text.matches(line).count(), 1, "{text}");
-    assert!(!dir.path().join("proj/rel").exists());
-    let absolute = dir.path().join("s");
-    for state in ["", absolute.to_str().unwrap()] {
-        let text = told(state);
-        assert!(!text.contains("variables:"), "{text}");
-    }
 }
 
 #[test]

@@ -55,6 +55,7 @@ mod git_store;
 mod grammar;
 mod hermit;
 mod hostile;
+mod in_vain;
 mod layers;
 mod ledger_crash;
 mod ledger_looks;
