@@ -263,6 +263,8 @@ impl StepError {
         // Where the kernel was not asked there is no number.
         if self.on == CLOSE_RANGE && self.errno != 0 {
             "close_range must be allowed: a filter of system calls refuses it where it was started, or the kernel is older than 5.9"
+        } else if self.errno == Errno::NOSYS.raw_os_error() {
+            "a system call it needs is not there: the kernel must be 5.12 or newer, and no filter of system calls may hide it where it was started"
         } else if self.errno == Errno::MFILE.raw_os_error() {
             "more files have to be open at once: see `ulimit -n` where it was started"
         } else if self.errno == Errno::NFILE.raw_os_error() {
@@ -330,6 +332,8 @@ mod tests {
         for step in Step::ALL {
             let lack = StepError::new(step, "pipe", Errno::MFILE).to_string();
             assert!(lack.contains("ulimit -n"), "{lack}");
+            let too_old = StepError::new(step, "/usr", Errno::NOSYS).to_string();
+            assert!(too_old.contains("must be 5.12 or newer"), "{too_old}");
             let too_large = StepError::new(step, "script", Errno::FBIG).to_string();
             let is_told = too_large.contains("ulimit -f");
             assert_eq!(is_told, step != Step::CopyView, "{too_large}");

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead as _, BufReader},
+    os::unix::process::CommandExt as _,
     process::{Command, Stdio},
 };
 
@@ -26,6 +27,8 @@ const UNSHARE: &[i64] = &[97];
 const CLONE3: &[i64] = &[435];
 /// close_range(2).
 const CLOSE_RANGE: &[i64] = &[436];
+/// mount_setattr(2), which came with Linux 5.12.
+const MOUNT_SETATTR: &[i64] = &[442];
 
 /// The program, started by a shell that runs `before` first.
 fn after(home: &Home, before: &str, arguments: &[&str]) -> Ran {
@@ -56,6 +59,12 @@ fn ran(command: &mut Command) -> Ran {
 
 /// The program where the kernel refuses these calls with this number.
 fn without(calls: &[i64], errno: u32, home: &Home, arguments: &[&str]) -> Ran {
+    let mut command = home.command(&home.project(), arguments);
+    refused(calls, errno, &mut command)
+}
+
+/// A program where the kernel refuses these calls with this number.
+fn refused(calls: &[i64], errno: u32, command: &mut Command) -> Ran {
     let rules: BTreeMap<i64, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
     let filter = SeccompFilter::new(
         rules,
@@ -64,13 +73,12 @@ fn without(calls: &[i64], errno: u32, home: &Home, arguments: &[&str]) -> Ran {
         std::env::consts::ARCH.try_into().unwrap(),
     );
     let filter: BpfProgram = filter.unwrap().try_into().unwrap();
-    let mut command = home.command(&home.project(), arguments);
     command.stdin(Stdio::piped());
     // A filter holds for its thread and for what that starts.
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             apply_filter(&filter).unwrap();
-            ran(&mut command)
+            ran(command)
         });
         thread.join().unwrap()
     })
@@ -202,6 +210,30 @@ fn where_descriptors_cannot_be_closed_the_call_is_named() {
         let ran = without(CLOSE_RANGE, errno, &home, &["exec", "--", "cat", "a.txt"]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
     }
+}
+
+#[test]
+fn where_the_kernel_is_older_than_it_may_be_the_least_one_is_named() {
+    let home = Home::new();
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        // Of root the filter takes more, and that would come first.
+        for place in [home.path(), &home.project()] {
+            std::os::unix::fs::chown(place, Some(54_321), Some(54_321)).unwrap();
+        }
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = home.command(&home.project(), arguments);
+        if is_root {
+            command.uid(54_321).gid(54_321);
+        }
+        refused(MOUNT_SETATTR, ENOSYS, &mut command)
+    };
+    let told = run(&["doctor"]);
+    assert_eq!(told.code, Some(69), "{told:?}");
+    assert!(told.err.contains("must be 5.12 or newer"), "{told:?}");
+    let ran = run(&["exec", "--", "cat", "a.txt"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(77), ""), "{ran:?}");
 }
 
 #[test]
