@@ -3,32 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
-    collections::BTreeMap,
     io::{BufRead as _, BufReader},
     os::unix::process::CommandExt as _,
     process::{Command, Stdio},
 };
 
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
-
-use crate::support::home::{Home, Ran, until};
-
-/// prlimit(2), getrlimit(2), setrlimit(2).
-#[cfg(target_arch = "x86_64")]
-const LIMITS: &[i64] = &[302, 97, 160];
-#[cfg(not(target_arch = "x86_64"))]
-const LIMITS: &[i64] = &[261, 163, 164];
-/// unshare(2).
-#[cfg(target_arch = "x86_64")]
-const UNSHARE: &[i64] = &[272];
-#[cfg(not(target_arch = "x86_64"))]
-const UNSHARE: &[i64] = &[97];
-/// clone3(2).
-const CLONE3: &[i64] = &[435];
-/// close_range(2).
-const CLOSE_RANGE: &[i64] = &[436];
-/// mount_setattr(2), which came with Linux 5.12.
-const MOUNT_SETATTR: &[i64] = &[442];
+use crate::support::{
+    home::{Home, Ran, until},
+    refused::{
+        CLONE3, CLOSE_RANGE, ENOSYS, EPERM, LIMITS, MOUNT_SETATTR, UNSHARE, ran, refused, without,
+    },
+};
 
 /// The program, started by a shell that runs `before` first.
 fn after(home: &Home, before: &str, arguments: &[&str]) -> Ran {
@@ -47,45 +32,6 @@ fn started_by(starter: &[&str], home: &Home, arguments: &[&str]) -> Ran {
         .env("HOME", home.path())
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
 }
-
-fn ran(command: &mut Command) -> Ran {
-    let output = command.output().unwrap();
-    Ran {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// The program where the kernel refuses these calls with this number.
-fn without(calls: &[i64], errno: u32, home: &Home, arguments: &[&str]) -> Ran {
-    let mut command = home.command(&home.project(), arguments);
-    refused(calls, errno, &mut command)
-}
-
-/// A program where the kernel refuses these calls with this number.
-fn refused(calls: &[i64], errno: u32, command: &mut Command) -> Ran {
-    let rules: BTreeMap<i64, _> = calls.iter().map(|call| (*call, Vec::new())).collect();
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(errno),
-        std::env::consts::ARCH.try_into().unwrap(),
-    );
-    let filter: BpfProgram = filter.unwrap().try_into().unwrap();
-    command.stdin(Stdio::piped());
-    // A filter holds for its thread and for what that starts.
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            apply_filter(&filter).unwrap();
-            ran(command)
-        });
-        thread.join().unwrap()
-    })
-}
-
-const EPERM: u32 = 1;
-const ENOSYS: u32 = 38;
 
 #[test]
 fn where_no_limit_is_told_it_starts_and_says_what_cannot_be_held() {

@@ -10,6 +10,7 @@ pub mod machine;
 pub mod peers;
 pub mod plug;
 pub mod pty;
+pub mod refused;
 
 use std::{
     cell::RefCell,
