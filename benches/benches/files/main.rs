@@ -364,7 +364,7 @@ fn report(measured: &[Measured], commands: Option<&[commands::Times]>) -> String
          Written by `cargo xtask files-report`; do not edit. Milliseconds of one call, the ledger included: {CALLS} \
          calls of each kind here, {HERMES_CALLS} in Hermes, in one run on one machine. Carry the ratios to another \
          machine, not the times. What confining a command costs by itself stands in [spawn.md](spawn.md).\n\n\
-         A write makes a file, puts what it replaces aside for `undo` and waits three times for the disk, so its cost is \
+         A write makes a file, puts what it replaces aside for `undo` and waits four times for the disk, so its cost is \
          that of its file system. A search reads no more files than its page needs; what it needs of the kernel, \
          whoever asks, is the directory listed, as many files as the page has rows opened, looked at, read and \
          closed, and what the ledger has of it written to a file that need not get longer, and waited for.\n"
