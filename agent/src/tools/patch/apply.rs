@@ -318,7 +318,7 @@ fn with_hunk(text: String, hunk: &Hunk) -> Result<String, String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use hermitcrab_core::v4a::{Hunk, Line, Operation};
+    use hermitcrab_core::v4a::{Hunk, Line, Operation, parse, print};
     use proptest::prelude::*;
 
     use super::{Picture, apply, problems, problems_within};
@@ -432,31 +432,81 @@ mod tests {
         }
     }
 
+    /// One place of a file that a hunk changes: lines that stay before it, lines that go,
+    /// how many come, lines that stay behind it, and whether the hunk says where it is.
+    type Place = (usize, usize, usize, usize, bool);
+
+    /// The hunks at these places of a text, each line of which is its own, and how many lines come.
+    fn hunks(name: &str, text: &[String], places: &[Place]) -> Vec<Hunk> {
+        let mut at = 0;
+        let mut hunks = Vec::new();
+        for (number, (before, gone, come, behind, is_named)) in places.iter().copied().enumerate() {
+            let from = at + before;
+            let (to, end) = (from + gone, from + gone + behind);
+            if end > text.len() || gone + come == 0 {
+                continue;
+            }
+            let kept = text[from - 1].clone();
+            let mut lines = vec![Line::Context(kept.clone())];
+            lines.extend(text[from..to].iter().cloned().map(Line::Removed));
+            lines.extend((0..come).map(|line| Line::Added(format!("{name} new {number}.{line}"))));
+            lines.extend(text[to..end].iter().cloned().map(Line::Context));
+            hunks.push(Hunk {
+                hint: is_named.then_some(kept),
+                lines,
+            });
+            at = end;
+        }
+        hunks
+    }
+
+    fn place() -> impl Strategy<Value = Place> {
+        (
+            1..4_usize,
+            0..4_usize,
+            0..4_usize,
+            0..3_usize,
+            any::<bool>(),
+        )
+    }
+
+    /// What a model would write, read back.
+    fn written(operations: &[Operation]) -> Vec<Operation> {
+        let text = print(operations).expect("it can be written");
+        parse(&text).expect("it can be read")
+    }
+
     proptest! {
+        /// Several files of several hunks, and others that come, go or get another name.
         #[test]
         fn a_patch_and_its_reverse_leave_every_file_as_it_was(
-            count in 3..20_usize,
-            at in 0..17_usize,
-            gone in 1..3_usize,
-            come in prop::collection::vec("[a-z]{1,8}( [a-z]{1,8})?", 1..4),
-            kinds in prop::collection::vec(0..3_u8, 0..3),
+            texts in prop::collection::vec(
+                (1..30_usize, any::<bool>(), prop::collection::vec(place(), 1..6), any::<bool>()),
+                1..4,
+            ),
+            kinds in prop::collection::vec(0..3_u8, 0..4),
         ) {
-            // Every line is its own, so that a block is found where it is meant.
-            let text: Vec<String> = (0..count).map(|n| format!("line {n} {}", "x".repeat(n))).collect();
-            let mut files = Memory(BTreeMap::from([("f".to_owned(), text.join("\n"))]));
-            for (n, _) in kinds.iter().enumerate() {
-                files.0.insert(format!("g{n}"), format!("one {n}\ntwo"));
+            let mut files = Memory(BTreeMap::new());
+            let mut operations = Vec::new();
+            let mut is_moved_changed = false;
+            for (number, (count, is_ended, places, is_moved)) in texts.into_iter().enumerate() {
+                let name = format!("f{number}");
+                let text: Vec<String> =
+                    (0..count).map(|line| format!("{name} line {line} {}", "x".repeat(line + 1))).collect();
+                let hunks = hunks(&name, &text, &places);
+                let end = if is_ended { "\n" } else { "" };
+                files.0.insert(name.clone(), text.join("\n") + end);
+                if hunks.is_empty() {
+                    continue;
+                }
+                operations.push(Operation::Update { path: name.clone(), hunks });
+                if is_moved {
+                    is_moved_changed = true;
+                    operations.push(Operation::Move { path: name.clone(), to: format!("below/{name}") });
+                }
             }
-            let at = at.min(count - 1);
-            let gone = gone.min(count - at);
-            let mut lines: Vec<Line> = Vec::new();
-            if at > 0 {
-                lines.push(Line::Context(text[at - 1].clone()));
-            }
-            lines.extend(text[at..at + gone].iter().cloned().map(Line::Removed));
-            lines.extend(come.iter().enumerate().map(|(n, line)| Line::Added(format!("new {n} {line}"))));
-            let mut operations = vec![update("f", &lines)];
             for (n, kind) in kinds.iter().enumerate() {
+                files.0.insert(format!("g{n}"), format!("one {n}\ntwo"));
                 operations.push(match kind {
                     0 => Operation::Delete { path: format!("g{n}") },
                     1 => Operation::Move { path: format!("g{n}"), to: format!("h{n}") },
@@ -466,11 +516,16 @@ mod tests {
                     },
                 });
             }
+            prop_assume!(!operations.is_empty());
             let before = files.clone();
-            done(&operations, &mut files);
+            done(&written(&operations), &mut files);
             prop_assert_ne!(&files, &before);
             let back = reversed(&operations, &before);
-            done(&back, &mut files);
+            // A patch names files as they are before it: what it changed and moved comes back in two.
+            let patches = if is_moved_changed { back.chunks(1).collect() } else { vec![&back[..]] };
+            for patch in patches {
+                done(&written(patch), &mut files);
+            }
             prop_assert_eq!(files, before);
         }
     }
