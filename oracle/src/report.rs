@@ -11,3 +11,6 @@ pub mod publish;
 pub mod row;
 pub mod sarif;
 pub mod table;
+
+#[cfg(test)]
+mod in_step;

@@ -255,25 +255,29 @@ fn against(place: &Path) -> Result<Against, String> {
 mod tests {
     use super::*;
 
+    fn examined(index: u64, fate: Fate) -> Examined {
+        Examined {
+            index,
+            variant: "delete-file+env~0".to_owned(),
+            fate,
+            verdict: None,
+            bucket: None,
+            smallest: None,
+            spare: Vec::new(),
+            why: None,
+            windows: None,
+            matched: None,
+            left: None,
+        }
+    }
+
     fn part(dir: &Path, name: &str, seed: u64, seen: &[(u64, Fate)]) -> PathBuf {
         let place = dir.join(name);
         fs::create_dir(&place).unwrap();
         let mut log = Log::open(&place, Deal::Worlds(Target::Commands), seed, false).unwrap();
         let mut tally = Tally::default();
         for (index, fate) in seen {
-            let seen = Examined {
-                index: *index,
-                variant: "delete-file+env~0".to_owned(),
-                fate: *fate,
-                verdict: None,
-                bucket: None,
-                smallest: None,
-                spare: Vec::new(),
-                why: None,
-                windows: None,
-                matched: None,
-                left: None,
-            };
+            let seen = examined(*index, *fate);
             log.add(&seen).unwrap();
             tally.add(&seen);
         }
@@ -360,6 +364,141 @@ mod tests {
         ] {
             let why = merge(&parts, &out).unwrap_err();
             assert!(why.contains(expected), "{why}");
+        }
+    }
+
+    /// The counts of a campaign as its reports tell them: by fate, and what was found.
+    #[derive(Debug, Default, PartialEq, Eq)]
+    struct Told {
+        wrapper: BTreeMap<String, u64>,
+        found: [BTreeMap<String, u64>; 3],
+    }
+
+    fn counts(value: &serde_json::Value) -> BTreeMap<String, u64> {
+        serde_json::from_value(value.clone()).unwrap()
+    }
+
+    fn by_summary(place: &Path) -> Told {
+        let text = fs::read_to_string(place.join(keep::SUMMARY)).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let tally = &told["tally"];
+        assert_eq!(counts(&tally["all"]), counts(&tally["classes"]["wrapper"]));
+        Told {
+            wrapper: counts(&tally["all"]),
+            found: ["findings", "differences", "escapes"].map(|what| counts(&tally[what])),
+        }
+    }
+
+    fn by_page(place: &Path) -> Told {
+        use crate::report::html::{Page, render, tests::unpack};
+        let campaign = serde_json::to_value(read(place).unwrap()).unwrap();
+        let page = Page {
+            made: "2026-01-02",
+            summary: &crate::result::Summary::default(),
+            results: &[],
+            vectors: (&Default::default(), &Default::default()),
+            history: &[],
+            campaigns: &[campaign],
+        };
+        let page = render(&page).unwrap();
+        let (_, rest) = page.split_once("id=\"data\">").unwrap();
+        let data = unpack(rest.split_once('<').unwrap().0);
+        let told = &data["campaigns"][0];
+        let classes = &told["classes"]["wrapper"];
+        assert_eq!(
+            counts(&told["operators"]["wrapper"]["env"]),
+            counts(classes)
+        );
+        Told {
+            wrapper: counts(classes),
+            found: ["findings", "differences", "escapes"].map(|what| {
+                let found: Vec<Found> = serde_json::from_value(told[what].clone()).unwrap();
+                found.into_iter().map(|(name, n, _)| (name, n)).collect()
+            }),
+        }
+    }
+
+    #[test]
+    fn a_campaign_and_its_merged_parts_tell_the_same_in_every_report() {
+        const FATES: [Fate; 14] = [
+            Fate::NotHere,
+            Fate::NoEffect,
+            Fate::ControlFired,
+            Fate::ControlHeld,
+            Fate::HermesSilent,
+            Fate::HermesStopped,
+            Fate::HermesInert,
+            Fate::AgentUnsafe,
+            Fate::Served,
+            Fate::Differs,
+            Fate::NoPlan,
+            Fate::PlanStopped,
+            Fate::PlanDone,
+            Fate::Inconclusive,
+        ];
+        let odd = "an \"odd\" <name> & \u{1b}[31m";
+        let mut told = Told::default();
+        let mut all = Vec::new();
+        for (place, fate) in FATES.into_iter().enumerate() {
+            let word = serde_json::to_value(fate).unwrap();
+            for number in 0..=place % 4 {
+                let index = u64::try_from(all.len()).unwrap();
+                let mut seen = examined(index, fate);
+                // Some have been made smaller, others not.
+                let smallest = (number > 0).then(|| format!("delete-file+env~{number}"));
+                let name = smallest.clone().unwrap_or(seen.variant.clone());
+                let found = match fate {
+                    Fate::AgentUnsafe => Some((0, name)),
+                    Fate::Differs => Some((1, name)),
+                    Fate::HermesSilent => {
+                        seen.bucket = Some(odd.to_owned());
+                        Some((2, odd.to_owned()))
+                    }
+                    _ => None,
+                };
+                seen.smallest = smallest;
+                if let Some((what, name)) = found {
+                    *told.found[what].entry(name).or_default() += 1;
+                }
+                let word = word.as_str().unwrap().to_owned();
+                *told.wrapper.entry(word).or_default() += 1;
+                all.push(seen);
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let keep = |name: &str, chosen: &[&Examined]| {
+            let place = dir.path().join(name);
+            let deal = Deal::Worlds(Target::Commands);
+            fs::create_dir(&place).unwrap();
+            let mut log = Log::open(&place, deal, 7, false).unwrap();
+            let mut tally = Tally::default();
+            for seen in chosen {
+                log.add(seen).unwrap();
+                tally.add(seen);
+            }
+            keep::summary(&place, (7, None), "0.19.0", &tally).unwrap();
+            (place, tally)
+        };
+        let every = |step: usize, from: usize| -> Vec<&Examined> {
+            all.iter().skip(from).step_by(step).collect()
+        };
+        let (whole, tally) = keep("whole", &every(1, 0));
+        let parts = [keep("1", &every(2, 0)).0, keep("2", &every(2, 1)).0];
+        let merged = dir.path().join("merged");
+        let together = merge(&parts, &merged).unwrap();
+        assert_eq!(together.render(), tally.render());
+        for place in [&whole, &merged] {
+            assert_eq!(by_summary(place), told, "JSON");
+            assert_eq!(by_page(place), told, "the page");
+        }
+        let words = tally.render();
+        for (said, found) in ["UNSAFE", "differs", "escape"].iter().zip(&told.found) {
+            assert!(!found.is_empty());
+            for (name, count) in found {
+                let name = crate::report::row::name(name);
+                let line = format!("\n{said} {count} x {name}\n");
+                assert!(words.contains(&line), "{line}: {words}");
+            }
         }
     }
 }

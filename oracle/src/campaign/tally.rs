@@ -11,6 +11,7 @@ use super::screened::Told;
 use super::{crashes, guide, races};
 use crate::exit;
 use crate::generate::{Class, Effect, Specimen, Target, Variant};
+use crate::report::row::name as named;
 
 /// How many buckets of escapes are printed; the summary has all.
 const ESCAPES_SHOWN: usize = 12;
@@ -163,17 +164,14 @@ impl Tally {
                 self.crashes.add(crash.operation.0, left);
             }
         }
-        if seen.fate == Fate::AgentUnsafe {
-            let smallest = seen
-                .smallest
-                .clone()
-                .unwrap_or_else(|| seen.variant.clone());
-            *self.findings.entry(smallest).or_default() += 1;
-        }
-        if seen.fate == Fate::Differs
-            && let Some(smallest) = &seen.smallest
-        {
-            *self.differences.entry(smallest.clone()).or_default() += 1;
+        let found = match seen.fate {
+            Fate::AgentUnsafe => Some(&mut self.findings),
+            Fate::Differs => Some(&mut self.differences),
+            _ => None,
+        };
+        if let Some(found) = found {
+            let smallest = seen.smallest.as_ref().unwrap_or(&seen.variant);
+            *found.entry(smallest.clone()).or_default() += 1;
         }
         if let Some(bucket) = &seen.bucket {
             let buckets = if seen.fate == Fate::HermesSilent {
@@ -398,13 +396,13 @@ impl Tally {
     fn found(&self, out: &mut String) {
         // Writing to a string cannot fail.
         for (smallest, count) in &self.findings {
-            let _written = writeln!(out, "UNSAFE {count} x {smallest}");
+            let _written = writeln!(out, "UNSAFE {count} x {}", named(smallest));
         }
         for (smallest, count) in &self.differences {
-            let _written = writeln!(out, "differs {count} x {smallest}");
+            let _written = writeln!(out, "differs {count} x {}", named(smallest));
         }
         for (bucket, count) in &self.buckets {
-            let _written = writeln!(out, "bucket {count} x {bucket}");
+            let _written = writeln!(out, "bucket {count} x {}", named(bucket));
         }
         let mut escapes: Vec<(&String, &u64)> = self.escapes.iter().collect();
         escapes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -412,10 +410,10 @@ impl Tally {
             let _written = writeln!(out, "{} buckets of what Hermes let through", escapes.len());
         }
         for (bucket, count) in escapes.into_iter().take(ESCAPES_SHOWN) {
-            let _written = writeln!(out, "escape {count} x {bucket}");
+            let _written = writeln!(out, "escape {count} x {}", named(bucket));
         }
         for (why, count) in &self.inconclusive {
-            let _written = writeln!(out, "inconclusive {count} x {why}");
+            let _written = writeln!(out, "inconclusive {count} x {}", named(why));
         }
         for part in &self.missing {
             let _written = writeln!(

@@ -217,4 +217,4 @@ fn headline(page: &Page<'_>) -> String {
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

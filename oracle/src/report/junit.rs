@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::row::{Row, VerdictClass};
+use super::row::{Row, VerdictClass, name, seen};
 
 /// Writes all rows as one JUnit document.
 ///
@@ -22,7 +22,7 @@ pub fn to_xml(rows: &[Row]) -> Result<String, quick_junit::SerializeError> {
     let mut report = Report::new("bisim");
     report.set_time(seconds(rows.iter().map(|row| row.seconds).sum()));
     for (suite, rows) in by_suite {
-        let mut test_suite = TestSuite::new(suite);
+        let mut test_suite = TestSuite::new(name(suite));
         test_suite.set_time(seconds(rows.iter().map(|row| row.seconds).sum()));
         for row in rows {
             test_suite.add_test_case(test_case(row));
@@ -43,33 +43,33 @@ fn test_case(row: &Row) -> TestCase {
         VerdictClass::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
         VerdictClass::Inconclusive => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
-    let mut case = TestCase::new(row.case_id.as_str(), status);
-    case.set_classname(row.suite.as_str());
+    let mut case = TestCase::new(name(&row.case_id), status);
+    case.set_classname(name(&row.suite));
     case.set_time(seconds(row.seconds));
     if let Some(place) = &row.place {
-        case.extra.insert("file".into(), place.file.as_str().into());
+        case.extra.insert("file".into(), name(&place.file).into());
         case.extra
             .insert("line".into(), place.line.to_string().into());
     }
     match row.verdict_class {
         VerdictClass::Pass => {
-            case.set_system_out(format!("{}: {}", row.verdict_code, row.reason));
+            case.set_system_out(seen(&format!("{}: {}", row.verdict_code, row.reason)));
         }
         VerdictClass::Skipped => {
-            case.status.set_message(row.reason.as_str());
+            case.status.set_message(seen(&row.reason));
         }
         VerdictClass::Fail | VerdictClass::Inconclusive => {
             case.status
-                .set_message(format!("{}: {}", row.verdict_code, row.reason))
-                .set_type(row.verdict_code.as_str())
-                .set_description(format!(
+                .set_message(seen(&format!("{}: {}", row.verdict_code, row.reason)))
+                .set_type(name(&row.verdict_code))
+                .set_description(seen(&format!(
                     "{}\n\n{}: {}.{}\nAgain: {}",
                     row.reason,
                     row.verdict_code,
                     row.means,
                     place(row),
                     row.replay
-                ));
+                )));
         }
     }
     case

@@ -1,5 +1,7 @@
 //! One line of a machine-readable report.
 
+use hermitcrab_core::letters::is_unseen;
+
 use super::place::Place;
 
 /// What stands for a suite where something is wrong with the catalogue.
@@ -39,4 +41,42 @@ pub struct Row {
     pub seconds: f64,
     /// A command that shows this again.
     pub replay: String,
+}
+
+impl Row {
+    /// The kind of verdict: its code without the names of what explains it.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        let code = self.verdict_code.as_str();
+        code.split_once(':').map_or(code, |(kind, _)| kind)
+    }
+}
+
+/// A text with its lines, in which every letter is seen: XML has no place for control letters,
+/// and a terminal obeys them. What is not seen is told by its number and never left out, so
+/// that two names stay two.
+#[must_use]
+pub fn seen(text: &str) -> String {
+    told(text, |letter| matches!(letter, '\n' | '\t'))
+}
+
+/// A name, which is on one line whatever it holds.
+#[must_use]
+pub fn name(text: &str) -> String {
+    told(text, |_| false)
+}
+
+fn told(text: &str, is_spared: fn(char) -> bool) -> String {
+    let is_odd = |letter: char| {
+        letter.is_control() || is_unseen(letter) || matches!(u32::from(letter) & 0xffff, 0xfffe..)
+    };
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_odd(letter) && !is_spared(letter) {
+            out.extend(letter.escape_unicode());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
 }

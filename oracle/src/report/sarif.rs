@@ -60,11 +60,24 @@ pub fn to_json(rows: &[Row], hermes_version: &str) -> Result<String, serde_json:
                 })).collect::<Vec<_>>(),
             }},
             "results": results,
+            // What a page does not show and a program counts: all verdicts, of which the
+            // results are those that do not pass.
+            "properties": {"suites": counts(rows)},
         }],
     });
     // Through the typed form, so that what is written is SARIF by construction.
     let sarif: Sarif = serde_json::from_value(document)?;
     serde_json::to_string_pretty(&sarif)
+}
+
+/// How many cases of each suite had each kind of verdict, or did not run.
+fn counts(rows: &[Row]) -> BTreeMap<&str, BTreeMap<&str, usize>> {
+    let mut counts: BTreeMap<_, BTreeMap<_, usize>> = BTreeMap::new();
+    for row in rows {
+        let suite = counts.entry(row.suite.as_str()).or_default();
+        *suite.entry(row.kind()).or_default() += 1;
+    }
+    counts
 }
 
 fn result((suite, code): (&str, &str), rows: &[&Row]) -> serde_json::Value {
@@ -107,6 +120,9 @@ fn result((suite, code): (&str, &str), rows: &[&Row]) -> serde_json::Value {
             if suite == CATALOGUE { "the catalogue".to_owned() } else { format!("suite {suite}") },
             named.join(", "), first.0.trim_end_matches('.'), first.1
         )},
+        "occurrenceCount": rows.len(),
+        // The message names a few for a reader.
+        "properties": {"cases": rows.iter().map(|row| row.case_id.as_str()).collect::<Vec<_>>()},
         "locations": [location(suite, rows.first())],
         "relatedLocations": rows
             .iter()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::report::row::{name as named, seen};
 use crate::result::Summary;
 use crate::verdict::{KINDS, Kind};
 
@@ -40,7 +41,7 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
         .collect();
     let width = names
         .iter()
-        .map(|name| name.len())
+        .map(|name| named(name).chars().count())
         .max()
         .unwrap_or(0)
         .max("suite".len());
@@ -50,7 +51,7 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
     }
     let _ = writeln!(out, "  {:>7}  {:>5}", "skipped", "all");
     let row = |out: &mut String, name: &str, count: &dyn Fn(Kind) -> usize, skipped: usize| {
-        let _ = write!(out, "{name:width$}");
+        let _ = write!(out, "{:width$}", named(name));
         let mut all = skipped;
         for kind in &used {
             let number = count(*kind);
@@ -80,13 +81,14 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
     if !summary.explained.is_empty() {
         let _ = writeln!(out, "\nnamed differences:");
         for (id, count) in &summary.explained {
-            let _ = writeln!(out, "  {count:>5}  {id}");
+            let _ = writeln!(out, "  {count:>5}  {}", named(id));
         }
     }
     if !summary.faults.is_empty() {
         let _ = writeln!(out, "\nthe catalogue needs work:");
         for fault in &summary.faults {
-            let _ = writeln!(out, "  {}: {}: {}", fault.kind, fault.entry, fault.why);
+            let (entry, why) = (named(&fault.entry), seen(&fault.why));
+            let _ = writeln!(out, "  {}: {entry}: {why}", fault.kind);
         }
     }
     if summary.unsteady > 0 {
@@ -126,9 +128,9 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
         // Last, so that the end of a log names them.
         let _ = writeln!(out);
         for one in &summary.open {
-            let _ = writeln!(out, "{}  {}", one.label, one.id);
+            let _ = writeln!(out, "{}  {}", named(&one.label), named(&one.id));
             if let Some(first) = one.why.lines().next() {
-                let _ = writeln!(out, "    {}", shortened(first));
+                let _ = writeln!(out, "    {}", shortened(&seen(first)));
             }
         }
         let more = open - summary.open.len().min(open);

@@ -86,7 +86,7 @@ pub(super) fn page_with(results: &[CaseResult]) -> String {
 }
 
 /// What the script would see.
-fn unpack(text: &str) -> Value {
+pub(crate) fn unpack(text: &str) -> Value {
     use std::io::Read as _;
     let bytes = data_encoding::BASE64.decode(text.as_bytes()).unwrap();
     let mut plain = String::new();
