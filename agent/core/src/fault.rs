@@ -108,6 +108,7 @@ faults! {
     CutOffStays = "cut-off-stays", "a commit that was cut off stays half done";
     UndoOverlooksChanges = "undo-overlooks-changes", "a commit is taken back whatever became of its files";
     UndoForgetsTrees = "undo-forgets-trees", "what was deleted does not come back when that is taken back";
+    UndoFollowsLinks = "undo-follows-links", "what was deleted comes back wherever its name leads by then";
     FinishedIsTakenBack = "finished-is-taken-back", "the next start takes back a commit that was finished";
     LoopsGoOn = "loops-go-on", "a model that goes round in circles is never ended";
     FrameCanBeClosed = "frame-can-be-closed", "what a server says can end the frame it stands in";

@@ -231,7 +231,8 @@ fn home(fault: Fault) -> Home {
         | Fault::SandboxRootIsOpen
         | Fault::SandboxSharesTemporary
         | Fault::SandboxShowsOthersViews
-        | Fault::TimeoutLeavesOrphans => Home::Sandbox,
+        | Fault::TimeoutLeavesOrphans
+        | Fault::UndoFollowsLinks => Home::Sandbox,
         Fault::CoversIgnoresVerb
         | Fault::NamesReachBelow
         | Fault::MeetIgnoresVerb

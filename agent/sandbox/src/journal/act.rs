@@ -289,8 +289,25 @@ impl Ahead {
 }
 
 fn put(ground: &Ground<'_>, path: &RelPath) -> Result<(), FsError> {
-    let (parent, name) = parent_of(ground.root, path)?;
-    ground.rename_out(path, &parent, &name, RenameFlags::NOREPLACE, "put in place")
+    let (parent, name, flags) = match parent_of(ground.root, path) {
+        Err(FsError::Denied(_)) if ground.links_lead => {
+            let (parent, name) = parent_by_name(ground.root, path)?;
+            (parent, name, RenameFlags::empty())
+        }
+        found => found.map(|(parent, name)| (parent, name, RenameFlags::NOREPLACE))?,
+    };
+    ground.rename_out(path, &parent, &name, flags, "put in place")
+}
+
+/// What a planted fault takes for the directory a name lies in: wherever links lead.
+fn parent_by_name(root: BorrowedFd<'_>, path: &RelPath) -> Result<(OwnedFd, Vec<u8>), FsError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(changed(path));
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(root, parent.as_bytes(), flags, Mode::empty())
+        .map(|dir| (dir, name.to_vec()))
+        .map_err(|errno| FsError::io("open", path, errno))
 }
 
 fn take(ground: &Ground<'_>, path: &RelPath, before: Fingerprint) -> Result<(), FsError> {

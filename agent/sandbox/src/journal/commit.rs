@@ -15,6 +15,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use hermitcrab_core::Permit;
+use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, OFlags};
@@ -393,6 +394,7 @@ impl Prepared<'_> {
             root: opened.root.as_fd(),
             area: opened.area.as_fd(),
             slot: slot_of(at).as_bytes().to_vec(),
+            links_lead: self.plan.undoes.is_some() && fault::is(Fault::UndoFollowsLinks),
         })
     }
 

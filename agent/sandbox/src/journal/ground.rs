@@ -20,6 +20,8 @@ pub(super) struct Ground<'a> {
     pub area: BorrowedFd<'a>,
     /// The name of the step's thing in the area.
     pub slot: Vec<u8>,
+    /// Whether what is brought back goes wherever a link leads; only with a planted fault.
+    pub links_lead: bool,
 }
 
 /// What taking a step back came to.

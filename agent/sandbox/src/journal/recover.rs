@@ -260,6 +260,7 @@ fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
                     // A mode has no thing that is staged.
                     area: dir.as_fd(),
                     slot: Vec::new(),
+                    links_lead: false,
                 };
                 act::backward(&ground, op)
                     .map_err(|error| not_taken_back(journal, &op.path, &error))?;
