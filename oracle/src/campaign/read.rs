@@ -257,17 +257,8 @@ mod tests {
 
     fn examined(index: u64, fate: Fate) -> Examined {
         Examined {
-            index,
-            variant: "delete-file+env~0".to_owned(),
             fate,
-            verdict: None,
-            bucket: None,
-            smallest: None,
-            spare: Vec::new(),
-            why: None,
-            windows: None,
-            matched: None,
-            left: None,
+            ..Examined::of(index, "delete-file+env~0".to_owned())
         }
     }
 

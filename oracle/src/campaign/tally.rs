@@ -480,17 +480,8 @@ mod tests {
 
     fn seen(variant: &str, fate: Fate) -> Examined {
         Examined {
-            index: 0,
-            variant: variant.to_owned(),
             fate,
-            verdict: None,
-            bucket: None,
-            smallest: None,
-            spare: Vec::new(),
-            why: None,
-            windows: None,
-            matched: None,
-            left: None,
+            ..Examined::of(0, variant.to_owned())
         }
     }
 
