@@ -71,7 +71,7 @@ pub use self::commit::{Commit, Part};
 pub use self::failed::{CommitFailure, Stuck, StuckWhy};
 pub use self::forget::ForgetError;
 pub use self::incoming::Incoming;
-pub use self::parents::NewFile;
+pub use self::parents::{NewFile, Placed};
 pub use self::record::{Record, Written};
 pub use self::recover::Recovered;
 pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};

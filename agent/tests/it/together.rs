@@ -213,6 +213,37 @@ fn two_writes_are_under_way_at_once_and_are_asked_about_in_their_order() {
 }
 
 #[test]
+fn writes_of_one_answer_into_the_same_new_directory_all_land_and_are_taken_back() {
+    let names = [
+        "new/pkg/__init__.py",
+        "new/pkg/a.py",
+        "new/top.py",
+        "new/pkg/b.py",
+    ];
+    for is_granted in [true, false] {
+        let mut bench = if is_granted {
+            Bench::with_files()
+        } else {
+            Bench::new()
+        };
+        bench.user.words.borrow_mut().extend(["once"; 4]);
+        let calls = names.map(|name| write(name, "x = 1\n"));
+        let (turn, told) = answered(&mut bench.runtime, &calls);
+        assert_eq!(fates(&turn), [&Fate::Ran; 4], "{told:?}");
+        for name in names {
+            assert_eq!(bench.text(name).as_deref(), Some("x = 1\n"), "{name}");
+        }
+        assert_eq!(bench.user.words.borrow().is_empty(), !is_granted);
+        bench.user.words.borrow_mut().extend(["once"; 4]);
+        let first = bench.runtime.first_agent();
+        for commit in bench.runtime.commits().unwrap().iter().rev() {
+            bench.runtime.undo(first, commit.id).unwrap();
+        }
+        assert!(!bench.workspace.join("new").exists());
+    }
+}
+
+#[test]
 fn calls_about_one_file_keep_their_order() {
     let mut bench = Bench::with_files();
     std::fs::create_dir(bench.workspace.join("d")).unwrap();

@@ -7,6 +7,11 @@
 //! directory takes after the one it is made in: its group, its access list, its
 //! file system.
 //!
+//! Several calls of one answer may make files in the same new directory at the same
+//! time. Whoever comes second finds the directory there, and goes on in it if it is
+//! just as the one it built aside: then nothing is other than what was shown. Any
+//! other one is somebody else's, and ends the call.
+//!
 //! No commit: nothing is displaced, and nothing is kept. What a kill leaves under
 //! the temporary name is on note ([`super::aside`]).
 
@@ -17,7 +22,7 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::Journal;
@@ -26,7 +31,7 @@ use super::entry::remove_tree;
 use crate::changeset::node::open_dir;
 use crate::digest::sha256;
 use crate::dircap::append_only::names_can_change;
-use crate::dircap::open::{open_parent, write_all};
+use crate::dircap::open::{Links, open_beneath, open_parent, write_all};
 use crate::dircap::{DirCap, FsError, Stat, as_inherited, dir_digest, temporary_name};
 
 /// A file that is not there yet, and the directories on the way to it that are
@@ -45,37 +50,73 @@ pub struct NewFile<'a> {
     pub dir_mode: u32,
 }
 
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// The file as it is there.
+    pub stat: Stat,
+    /// How many of the directories another call had made meanwhile, the outermost first.
+    pub met: usize,
+}
+
 impl Journal {
     /// Puts a new file and its directories in place at once and durably; spends
     /// `fs.create` for each directory, in order, with [`dir_digest`], and then
     /// for the file with its content.
     ///
     /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if the outermost directory is there
-    /// by now. Nothing is left then.
+    /// See [`FsError`]; `changed-since-shown` if the file is there by now, or a directory
+    /// that is not as it would have been made. Nothing is left then.
     pub fn put_with_parents<'turn>(
         &self,
         dir: &DirCap,
         permits: impl IntoIterator<Item = Permit<'turn>>,
         new: &NewFile<'_>,
-    ) -> Result<Stat, FsError> {
-        let outermost = spend(dir, permits, new)?;
+    ) -> Result<Placed, FsError> {
+        spend(dir, permits, new)?;
+        let mut met = 0;
+        loop {
+            let missing = new.parents.get(met..).unwrap_or_default();
+            if let Some(stat) = self.put_below(dir, missing, new)? {
+                return Ok(Placed { stat, met });
+            }
+            met += 1;
+        }
+    }
+
+    /// The file and those of its directories that are missing; `None` if the outermost of
+    /// them is there by now, and as it would have been made.
+    fn put_below(
+        &self,
+        dir: &DirCap,
+        missing: &[RelPath],
+        new: &NewFile<'_>,
+    ) -> Result<Option<Stat>, FsError> {
+        let outermost = missing.first().unwrap_or(new.path);
         let (ground, name) = open_parent(dir.as_fd(), outermost)?;
         names_can_change(&ground, outermost)?;
         let aside = temporary_name().map_err(failed("name a directory for", outermost))?;
-        let tree = Tree {
+        let mut tree = Tree {
             noted: self.note_aside(ground.as_fd(), &aside)?,
             journal: self,
             ground: &ground,
             name: aside,
             is_placed: false,
         };
-        let stat = tree.build(new)?;
-        tree.rename(&name, outermost)?;
+        let stat = tree.build(missing, new)?;
+        match tree.rename(&name, outermost) {
+            Err(error) if error.code() == Some(DenialCode::ChangedSinceShown) => {
+                return match missing.first() {
+                    Some(path) if tree.is_like(dir, path)? => Ok(None),
+                    _ => Err(error),
+                };
+            }
+            renamed => renamed?,
+        }
         self.step("flush what changed", outermost)?;
         rustix::fs::fsync(&ground)
             .map_err(|errno| FsError::io("sync directory", outermost, errno))?;
-        Ok(Stat::from(stat))
+        Ok(Some(Stat::from(stat)))
     }
 
     fn step(&self, step: &'static str, path: &RelPath) -> Result<(), FsError> {
@@ -83,12 +124,12 @@ impl Journal {
     }
 }
 
-/// Checks and spends the permits; the outermost of the directories.
-fn spend<'a, 'turn>(
+/// Checks and spends the permits.
+fn spend<'turn>(
     dir: &DirCap,
     permits: impl IntoIterator<Item = Permit<'turn>>,
-    new: &NewFile<'a>,
-) -> Result<&'a RelPath, FsError> {
+    new: &NewFile<'_>,
+) -> Result<(), FsError> {
     let unfit = |path: &RelPath| FsError::denied(DenialCode::PermitMismatch, path);
     let mut permits = permits.into_iter();
     let mut above: Option<&RelPath> = None;
@@ -105,7 +146,10 @@ fn spend<'a, 'turn>(
         dir.spend_content(permit, Verb::FsCreate, path, digest)?;
         above = Some(path);
     }
-    new.parents.first().ok_or_else(|| unfit(new.path))
+    if new.parents.is_empty() {
+        return Err(unfit(new.path));
+    }
+    Ok(())
 }
 
 /// What is built aside; it goes unless it was renamed.
@@ -118,9 +162,9 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    fn build(&self, new: &NewFile<'_>) -> Result<rustix::fs::Stat, FsError> {
+    fn build(&self, missing: &[RelPath], new: &NewFile<'_>) -> Result<rustix::fs::Stat, FsError> {
         let mut innermost: Option<OwnedFd> = None;
-        for path in new.parents {
+        for path in missing {
             // Only the innermost is held: a path may have more parts than a
             // process may have open files.
             let made = match &innermost {
@@ -133,11 +177,33 @@ impl Tree<'_> {
             };
             innermost = Some(made);
         }
-        let unfit = || FsError::denied(DenialCode::PermitMismatch, new.path);
-        let innermost = innermost.ok_or_else(unfit)?;
-        let stat = self.make_file(&innermost, new)?;
+        let Some(innermost) = innermost else {
+            return self.make_file(self.ground, &self.name, new);
+        };
+        let stat = self.make_file(&innermost, file_name(new.path)?, new)?;
         self.finish_dir(&innermost, new, new.path)?;
         Ok(stat)
+    }
+
+    /// Whether what is at `path` is a directory like the one that was built: on this mount,
+    /// with the same owner, group and mode.
+    fn is_like(&self, dir: &DirCap, path: &RelPath) -> Result<bool, FsError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let there = match open_beneath(dir.as_fd(), path, flags, Links::Refuse) {
+            Ok(there) => there,
+            Err(_) => return Ok(false),
+        };
+        let stat = |done: Result<rustix::fs::Stat, Errno>| {
+            done.map_err(|errno| FsError::io("stat directory", path, errno))
+        };
+        let there = stat(rustix::fs::fstat(&there))?;
+        let built = stat(rustix::fs::statat(
+            self.ground,
+            self.name.as_slice(),
+            AtFlags::SYMLINK_NOFOLLOW,
+        ))?;
+        let looks = |stat: &rustix::fs::Stat| (stat.st_uid, stat.st_gid, stat.st_mode);
+        Ok(looks(&there) == looks(&built))
     }
 
     fn make_dir(&self, above: &OwnedFd, name: &[u8], path: &RelPath) -> Result<OwnedFd, FsError> {
@@ -158,9 +224,13 @@ impl Tree<'_> {
         rustix::fs::fsync(dir).map_err(|errno| FsError::io("sync directory", path, errno))
     }
 
-    fn make_file(&self, dir: &OwnedFd, new: &NewFile<'_>) -> Result<rustix::fs::Stat, FsError> {
+    fn make_file(
+        &self,
+        dir: &OwnedFd,
+        name: &[u8],
+        new: &NewFile<'_>,
+    ) -> Result<rustix::fs::Stat, FsError> {
         let path = new.path;
-        let name = file_name(path)?;
         self.journal.step("make a file aside", path)?;
         let file = rustix::fs::openat(
             dir,
@@ -178,7 +248,7 @@ impl Tree<'_> {
         rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))
     }
 
-    fn rename(mut self, name: &[u8], path: &RelPath) -> Result<(), FsError> {
+    fn rename(&mut self, name: &[u8], path: &RelPath) -> Result<(), FsError> {
         self.journal.step("put what was built in place", path)?;
         let flags = RenameFlags::NOREPLACE;
         let aside = self.name.as_slice();

@@ -4,8 +4,8 @@
 use crate::support;
 
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,8 +15,8 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 use hermitcrab_core::tool::Tool;
-use hermitcrab_sandbox::dircap::{Stat, dir_digest};
-use hermitcrab_sandbox::journal::{NewFile, Then, Watch};
+use hermitcrab_sandbox::dircap::dir_digest;
+use hermitcrab_sandbox::journal::{NewFile, Placed, Then, Watch};
 use hermitcrab_sandbox::{FsError, Journal, sha256};
 use support::{Workspace, dir_id, rel, tree, with_permits};
 
@@ -39,14 +39,14 @@ fn put_with(
     workspace: &Workspace,
     new: &NewFile<'_>,
     actions: Vec<Action>,
-) -> Result<Stat, FsError> {
+) -> Result<Placed, FsError> {
     with_permits(Tool::Directory, actions, |permits| {
         journal.put_with_parents(&workspace.cap, permits, new)
     })
 }
 
 /// Puts `a/b/c.txt`, of which only what `parents` does not name is there.
-fn put(journal: &Journal, workspace: &Workspace, parents: &[&str]) -> Result<Stat, FsError> {
+fn put(journal: &Journal, workspace: &Workspace, parents: &[&str]) -> Result<Placed, FsError> {
     let parents: Vec<RelPath> = parents.iter().map(|path| rel(path)).collect();
     let path = rel("a/b/c.txt");
     let new = new(&parents, &path);
@@ -117,7 +117,8 @@ fn a_file_and_its_directories_are_made_as_permitted_and_nothing_else_is_left() {
             std::fs::create_dir(workspace.path().join(there)).unwrap();
         }
         let journal = open(&workspace);
-        let stat = put(&journal, &workspace, parents).unwrap();
+        let Placed { stat, met } = put(&journal, &workspace, parents).unwrap();
+        assert_eq!(met, 0);
         let path = workspace.path().join("a/b/c.txt");
         assert_eq!(std::fs::read(&path).unwrap(), b"text\n");
         assert_eq!((stat.mode, stat.bytes), (0o600, 5));
@@ -189,12 +190,116 @@ fn a_step_that_fails_leaves_nothing_at_once() {
     }
 }
 
+/// A directory of exactly this mode.
+fn made(at: &Path, mode: u32) {
+    std::fs::create_dir(at).unwrap();
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What another call of the same answer makes meanwhile goes as far as its own file.
+fn a_sibling_makes(workspace: &Workspace, dirs: &[&str], file: &str) {
+    for dir in dirs {
+        made(&workspace.path().join(dir), DIR_MODE);
+    }
+    std::fs::write(workspace.path().join(file), "sibling\n").unwrap();
+}
+
+#[test]
+fn directories_another_call_made_just_so_meanwhile_are_gone_on_in() {
+    for (dirs, file, met) in [
+        (&["a"][..], "a/s.txt", 1),
+        (&["a", "a/b"][..], "a/b/s.txt", 2),
+        (&["a", "a/x"][..], "a/x/s.txt", 1),
+    ] {
+        let workspace = Workspace::new();
+        a_sibling_makes(&workspace, dirs, file);
+        let journal = open(&workspace);
+        let placed = put(&journal, &workspace, &["a", "a/b"]).unwrap();
+        assert_eq!((placed.met, placed.stat.mode), (met, 0o600), "{file}");
+        let read = |name: &str| std::fs::read(workspace.path().join(name)).unwrap();
+        assert_eq!(read("a/b/c.txt"), b"text\n", "{file}");
+        assert_eq!(read(file), b"sibling\n");
+        let hidden = std::fs::read_dir(workspace.path().join("a")).unwrap();
+        let is_hidden = |name: std::ffi::OsString| name.to_string_lossy().starts_with('.');
+        assert!(
+            !hidden
+                .into_iter()
+                .any(|entry| is_hidden(entry.unwrap().file_name()))
+        );
+        assert_eq!(notes(&workspace), 0);
+    }
+    // The file itself is never gone on in, nor one that lies where a directory is to be.
+    for (dirs, file) in [(&["a", "a/b"][..], "a/b/c.txt"), (&["a"][..], "a/b")] {
+        let workspace = Workspace::new();
+        a_sibling_makes(&workspace, dirs, file);
+        let before = tree(workspace.path());
+        let refused = put(&open(&workspace), &workspace, &["a", "a/b"]).unwrap_err();
+        assert_eq!(
+            refused.code(),
+            Some(DenialCode::ChangedSinceShown),
+            "{file}"
+        );
+        assert_eq!(tree(workspace.path()), before);
+    }
+}
+
+#[test]
+fn cut_off_beside_a_sibling_it_is_all_or_nothing_too() {
+    let mut strays = 0;
+    for steps in 0.. {
+        let workspace = Workspace::new();
+        a_sibling_makes(&workspace, &["a"], "a/s.txt");
+        let sibling = tree(workspace.path());
+        let journal = opened_with(&workspace, steps, || Then::Stop);
+        let done = put(&journal, &workspace, &["a", "a/b"]);
+        drop(journal);
+        let is_there = workspace.path().join("a/b").exists();
+        strays += usize::from(tree(workspace.path()) != sibling && !is_there);
+        drop(open(&workspace));
+        match is_there {
+            true => assert!(workspace.path().join("a/b/c.txt").is_file()),
+            false => assert_eq!(tree(workspace.path()), sibling, "after {steps} steps"),
+        }
+        assert_eq!(notes(&workspace), 0, "after {steps} steps");
+        if done.is_ok() && steps > 20 {
+            break;
+        }
+    }
+    assert!(strays > 8, "{strays}");
+}
+
+#[test]
+fn many_calls_at_once_make_the_same_new_directories_together() {
+    let workspace = Workspace::new();
+    let journal = open(&workspace);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (journal, workspace) = (&journal, &workspace);
+            scope.spawn(move || {
+                for round in 0..40 {
+                    let parents = [rel(&format!("r{round}")), rel(&format!("r{round}/d"))];
+                    let path = rel(&format!("r{round}/d/{number}.txt"));
+                    let new = new(&parents, &path);
+                    put_with(journal, workspace, &new, fitting(&new)).unwrap();
+                }
+            });
+        }
+    });
+    for round in 0..40 {
+        let dir = workspace.path().join(format!("r{round}"));
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(dir.join("d")).unwrap().count(), 8);
+    }
+    assert_eq!(notes(&workspace), 0);
+}
+
 #[test]
 fn what_somebody_made_meanwhile_stays_and_is_no_way_out() {
     let outside = tempfile::tempdir().unwrap();
     type Make = fn(PathBuf, PathBuf);
-    let taken: [(&str, Make); 3] = [
-        ("directory", |at, _| std::fs::create_dir(at).unwrap()),
+    let taken: [(&str, Make); 4] = [
+        ("closed directory", |at, _| made(&at, 0o700)),
+        ("open directory", |at, _| made(&at, 0o777)),
         ("file", |at, _| std::fs::write(at, "theirs").unwrap()),
         ("link", |at, to| symlink(to, at).unwrap()),
     ];

@@ -7,7 +7,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     Journal,
     dircap::{Base, DirCap, FsError, Stat, dir_digest},
-    journal::{NewFile, Record, Written},
+    journal::{NewFile, Placed, Record, Written},
 };
 
 use super::{
@@ -261,11 +261,13 @@ impl Hands<'_> {
         let (call, done) = turn.begin(event, shown, |permits| {
             let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
             let record = record(Some(journal).filter(|_| displaced == Displaced::Kept));
-            let stat = journal
+            let Placed { stat, met } = journal
                 .put_with_parents(&mount.cap, permits, &new)
                 .map_err(|error| stop(&error))?;
             if let Some(record) = record {
-                let places = [&parents[..], std::slice::from_ref(new.path)].concat();
+                // What another call made is that one's to take back.
+                let made = parents.get(met..).unwrap_or_default();
+                let places = [made, std::slice::from_ref(new.path)].concat();
                 keep(
                     record,
                     &mount.cap,
