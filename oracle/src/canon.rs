@@ -38,7 +38,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 25] = [
+pub const RULES: [Rule; 26] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -106,6 +106,10 @@ pub const RULES: [Rule; 25] = [
     Rule {
         name: "reason-asked",
         doc: "where the person was asked about a command and said yes, both say so in the same sentence; the reason in it is each subject's own: Hermes names the pattern it saw in the spelling, the agent what the command did",
+    },
+    Rule {
+        name: "asked-by-own-rules",
+        doc: "in a whole conversation it hangs on what entered it whether the agent asks before a change of a command counts, in Hermes on the spelling alone; that the person was asked and said yes is each subject's own there, and what the command came to is compared",
     },
     Rule {
         name: "own-traceback",

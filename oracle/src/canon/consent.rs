@@ -1,6 +1,7 @@
-//! Rule `reason-asked`: what a model is told of a question the person said yes to.
+//! Rules `reason-asked` and `asked-by-own-rules`: what a model is told of a question the
+//! person said yes to.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How a result says that the person was asked and said yes: before the reason
 /// and after it.
@@ -17,13 +18,26 @@ pub fn without_reasons(tool: &str, value: &mut Value) {
     let Some(Value::String(text)) = value.get_mut("approval") else {
         return;
     };
+    if has_reason(text) {
+        let (before, after) = SENTENCE;
+        *text = format!("{before}<own>{after}");
+    }
+}
+
+/// In a conversation: the result of a command without the sentence.
+pub fn without_sentence(result: &mut Map<String, Value>) {
+    let is_said = matches!(result.get("approval"), Some(Value::String(text)) if has_reason(text));
+    if is_said && result.contains_key("exit_code") {
+        result.remove("approval");
+    }
+}
+
+fn has_reason(text: &str) -> bool {
     let (before, after) = SENTENCE;
     let reason = text
         .strip_prefix(before)
         .and_then(|rest| rest.strip_suffix(after));
-    if reason.is_some_and(|reason| !reason.is_empty()) {
-        *text = format!("{before}<own>{after}");
-    }
+    reason.is_some_and(|reason| !reason.is_empty())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Names, message_ids, parsers, text_value};
+use super::{Names, consent, message_ids, parsers, text_value};
 
 /// The probe whose value is a conversation.
 pub const CONVERSATION: &str = "scripted_conversation";
@@ -26,9 +26,8 @@ const OWN_FILE_LINES: [&str; 4] = [
 ];
 const OFFERED: &str = "Available tools: ";
 
-/// Rules `own-count`, `made-up-names`, `own-copies`, `tools-on-offer`, `parser-words` and
-/// `message-ids`, in
-/// everything the models of a conversation were told.
+/// Rules `own-count`, `made-up-names`, `own-copies`, `tools-on-offer`, `parser-words`,
+/// `asked-by-own-rules` and `message-ids`, in everything the models of a conversation were told.
 pub fn without_own(value: &mut Value, names: &mut Names) {
     read(value);
     message_ids::within_conversations(value);
@@ -62,6 +61,7 @@ fn read(value: &mut Value) {
                     (name, field)
                 })
                 .collect::<Map<_, _>>();
+            consent::without_sentence(fields);
             parsers::without_words(value);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

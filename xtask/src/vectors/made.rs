@@ -7,6 +7,7 @@
 mod approval_matrix;
 mod bad_input;
 mod batch;
+mod chat_drawn;
 mod clarify;
 mod code;
 mod cronjob;
@@ -40,6 +41,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         search::suite()?,
         search::here()?,
         batch::suite()?,
+        chat_drawn::suite()?,
         skills::suite()?,
         terminal::suite()?,
         process::suite()?,

@@ -99,7 +99,8 @@ fn push(segments: &mut Vec<Segment>, lane: Lane, calls: usize) {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
+    use alloc::borrow::ToOwned as _;
+    use alloc::string::{String, ToString};
 
     use proptest::prelude::*;
 
@@ -154,12 +155,71 @@ mod tests {
         check(&["/ov", "/ov/d/e"], &[("sequential", 2)]);
     }
 
+    /// Other ways to write a path.
+    fn spelled(path: &str, way: u8) -> String {
+        match way {
+            _ if !path.starts_with('/') => path.to_owned(),
+            0 => path.to_owned(),
+            1 => path.replace('/', "//"),
+            2 => alloc::format!("/x/..{path}"),
+            3 => alloc::format!("{path}/."),
+            4 => path.replace('/', "/./"),
+            _ => alloc::format!("{path}/y/../"),
+        }
+    }
+
+    /// The runs a plan has calls in, each by where it begins: those of one call in a
+    /// sequential segment, and whole parallel ones.
+    fn runs(segments: &[Segment]) -> Vec<core::ops::Range<usize>> {
+        let mut found = Vec::new();
+        let mut start = 0;
+        for segment in segments {
+            let end = start + segment.calls;
+            match segment.lane {
+                Lane::Parallel => found.push(start..end),
+                Lane::Sequential => found.extend((start..end).map(|call| call..call + 1)),
+            }
+            start = end;
+        }
+        found
+    }
+
+    fn are_rivals(left: &Footprint, right: &Footprint) -> bool {
+        match (left, right) {
+            (Footprint::Path(left), Footprint::Path(right)) => {
+                left.is_within(right) || right.is_within(left)
+            }
+            _ => false,
+        }
+    }
+
+    const WORDS: [&str; 12] = [
+        "!", "-", "/", "/a", "/a/b", "/a/b/c", "/d", "/d/b", "/e", "/f/g", "/h", "/a/k",
+    ];
+
     proptest! {
         #[test]
+        fn runs_are_as_long_as_barriers_and_rivals_let_them_be_however_paths_are_written(
+            words in prop::collection::vec((prop::sample::select(&WORDS[..]), 0_u8..6), 0..12)
+        ) {
+            let plain: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let other: Vec<String> = words.iter().map(|(word, way)| spelled(word, *way)).collect();
+            let other: Vec<&str> = other.iter().map(String::as_str).collect();
+            let calls = batch(&other);
+            let segments = plan(&calls);
+            prop_assert_eq!(&segments, &plan(&batch(&plain)));
+            let runs = runs(&segments);
+            for pair in runs.windows(2) {
+                let (run, next) = (&calls[pair[0].clone()], &calls[pair[1].start]);
+                let is_barred = run.contains(&Footprint::Barrier) || *next == Footprint::Barrier;
+                let has_rival = run.iter().any(|call| are_rivals(call, next));
+                prop_assert!(is_barred || has_rival, "{:?} {:?}", other, pair);
+            }
+        }
+
+        #[test]
         fn a_plan_keeps_every_call_in_order_and_apart_from_its_rivals(
-            words in prop::collection::vec(prop::sample::select(alloc::vec![
-                "!", "-", "/", "/a", "/a/b", "/a/b/c", "/d", "/d/b",
-            ]), 0..12)
+            words in prop::collection::vec(prop::sample::select(&WORDS[..]), 0..12)
         ) {
             let batch = batch(&words);
             let segments = plan(&batch);

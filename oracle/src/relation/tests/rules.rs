@@ -261,6 +261,21 @@ fn pairs(rule: &str) -> Pairs {
                 ],
             )
         }
+        "asked-by-own-rules" => {
+            let ran = |asked: Option<&str>, code: u8| {
+                let mut value = json!({"output": "x", "exit_code": code});
+                if let Some(why) = asked {
+                    value["approval"] =
+                        format!("Command required approval ({why}) and was approved by the user.")
+                            .into();
+                }
+                value.to_string()
+            };
+            told(
+                [&ran(Some("an effect"), 0), &ran(None, 0)],
+                [&ran(Some("an effect"), 0), &ran(None, 1)],
+            )
+        }
         "own-traceback" => {
             let failed = |lines: Option<&str>, error: &str| {
                 let mut value =
