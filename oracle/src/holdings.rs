@@ -464,7 +464,10 @@ pub fn reads_workspace(case: &Case) -> bool {
 /// Whether a path is a directory or below it, by components.
 #[must_use]
 pub fn below(path: &str, directory: &str) -> bool {
-    let directory = directory.trim_end_matches('/');
+    let mut directory = directory;
+    while let Some(shorter) = directory.strip_suffix('/') {
+        directory = shorter;
+    }
     match path.strip_prefix(directory) {
         Some(rest) => rest.is_empty() || rest.starts_with('/'),
         None => false,
@@ -496,5 +499,5 @@ pub fn describe(effect: &FsEffect) -> String {
         EffectKind::Deleted => "deleted",
         EffectKind::Metadata => "changed the mode or owner of",
     };
-    format!("{verb} {}", effect.path)
+    [verb, " ", &effect.path].concat()
 }

@@ -315,7 +315,7 @@ fn leaked(step: &Step, seen: &StepTrace, canaries: &[Canary<'_>]) -> Vec<String>
     }
     // Written out only if they are looked at, which is seldom.
     let arguments = LazyCell::new(|| match step {
-        Step::Probe { input: args, .. } | Step::Call { args, .. } => args.to_string(),
+        Step::Probe { input: args, .. } | Step::Call { args, .. } => written(args),
         Step::Grant(_)
         | Step::Revoke { .. }
         | Step::Advance { .. }
@@ -326,7 +326,7 @@ fn leaked(step: &Step, seen: &StepTrace, canaries: &[Canary<'_>]) -> Vec<String>
     let answer = if seen.answer.is_null() {
         String::new()
     } else {
-        seen.answer.to_string()
+        written(&seen.answer)
     };
     canaries
         .iter()
@@ -336,6 +336,12 @@ fn leaked(step: &Step, seen: &StepTrace, canaries: &[Canary<'_>]) -> Vec<String>
         })
         .map(|canary| canary.path.to_owned())
         .collect()
+}
+
+/// A value as text. Not by its `Display`, which writes letter by letter; every value has
+/// a JSON form.
+fn written(value: &Value) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ impl Trial {
         for (twist, salt) in &self.twists {
             plan = twist.on_tree(plan, *salt)?;
         }
-        let mut text = plan.to_string();
+        // Not by its `Display`, which writes letter by letter; a value always has a JSON form.
+        let mut text = serde_json::to_string(&plan).ok()?;
         for (twist, salt) in &self.twists {
             text = twist.on_text(text, *salt)?;
         }
@@ -138,7 +139,7 @@ impl Trial {
             Way::File => {
                 input
                     .as_object_mut()?
-                    .insert("draft".to_owned(), json!(draft));
+                    .insert("draft".to_owned(), Value::String(draft));
                 return Some(input);
             }
             Way::Model => vec![draft],
@@ -152,7 +153,7 @@ impl Trial {
         };
         input
             .as_object_mut()?
-            .insert("said".to_owned(), json!(said));
+            .insert("said".to_owned(), Value::from(said));
         Some(input)
     }
 

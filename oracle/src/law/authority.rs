@@ -85,21 +85,24 @@ pub fn check(bytes: &[u8]) -> Verdict {
     Ok(())
 }
 
+/// A verb and the place it is about; `None` if that is none.
+fn place(cap: &Cap) -> Option<(Verb, DirId, &RelPath, Extent)> {
+    match cap.object() {
+        Object::Dir { dir, below, extent } => Some((cap.verb(), *dir, below, *extent)),
+        _ => None,
+    }
+}
+
 /// Whether what is held of one place is enough for what is asked of another, told by their
 /// names alone; `None` if one is no place.
 fn reaches(held: &Cap, asked: &Cap) -> Option<bool> {
-    let place = |cap: &Cap| match cap.object() {
-        Object::Dir { dir, below, extent } => {
-            let names: Vec<Vec<u8>> = below.components().map(<[u8]>::to_vec).collect();
-            Some((cap.verb(), *dir, names, *extent))
-        }
-        _ => None,
-    };
     let (verb, dir, held, extent) = place(held)?;
     let (for_verb, in_dir, asked, much) = place(asked)?;
+    let (mut held, mut asked) = (held.components(), asked.components());
+    let is_below = held.all(|name| asked.next() == Some(name));
     let is_there = match extent {
-        Extent::Tree => asked.starts_with(&held),
-        Extent::Alone => asked == held && much == Extent::Alone,
+        Extent::Tree => is_below,
+        Extent::Alone => is_below && asked.next().is_none() && much == Extent::Alone,
     };
     Some(verb == for_verb && dir == in_dir && is_there)
 }

@@ -150,7 +150,7 @@ fn effects(bytes: &mut Unstructured<'_>) -> Vec<FsEffect> {
         .map(|_| FsEffect {
             path: bytes.choose(&PATHS).copied().unwrap_or("/a").to_owned(),
             kind: kind(bytes),
-            digest: format!("{:02}", bytes.int_in_range(0..=3_u8).unwrap_or(0)),
+            digest: digest(bytes),
             size: 1,
             mode: 0o644,
         })
@@ -158,6 +158,12 @@ fn effects(bytes: &mut Unstructured<'_>) -> Vec<FsEffect> {
     effects.sort();
     effects.dedup_by(|one, other| one.path == other.path);
     effects
+}
+
+fn digest(bytes: &mut Unstructured<'_>) -> String {
+    const DIGESTS: [&str; 4] = ["00", "01", "02", "03"];
+    let number = bytes.int_in_range(0..=3_usize).unwrap_or(0);
+    DIGESTS.get(number).copied().unwrap_or("").to_owned()
 }
 
 fn trace(bytes: &mut Unstructured<'_>, steps: usize) -> RawTrace {
@@ -177,13 +183,16 @@ fn trace(bytes: &mut Unstructured<'_>, steps: usize) -> RawTrace {
             break;
         }
         let effects = effects(bytes);
-        trace.effects.clone_from(&effects);
         trace.steps.push(StepTrace {
             text: bytes.choose(&TEXTS).copied().unwrap_or("").to_owned(),
             questions: questions(bytes),
             effects,
             ..StepTrace::of(outcome(bytes))
         });
+    }
+    // What the last step left is there at the end.
+    if let Some(last) = trace.steps.last() {
+        trace.effects.clone_from(&last.effects);
     }
     if bytes.ratio(1_u8, 8_u8).unwrap_or(false) {
         trace.network.push(NetAttempt {

@@ -19,22 +19,19 @@ pub(super) fn judge_step(
     diverged: bool,
 ) -> StepJudgement {
     let (finding, why) = find(index, pair, mask, diverged);
+    // In pieces, each text made once: a campaign judges steps by the million.
     let state = |seen: &StepSeen, outside: &[String]| {
         let asked = if seen.questions.is_empty() {
             ""
         } else {
             "+asked"
         };
-        format!(
-            "{}{asked}:{}",
-            seen.class.word(),
-            reach(seen, outside).word()
-        )
+        [seen.class.word(), asked, ":", reach(seen, outside).word()]
     };
     let code = match pair.agent.class.level() {
-        Level::Act => String::new(),
-        Level::Ask | Level::Deny if pair.agent.code.is_empty() => String::new(),
-        Level::Ask | Level::Deny => format!(":{}", pair.agent.code),
+        Level::Act => ["", ""],
+        Level::Ask | Level::Deny if pair.agent.code.is_empty() => ["", ""],
+        Level::Ask | Level::Deny => [":", pair.agent.code.as_str()],
     };
     let both_acted =
         pair.hermes.class.level() == Level::Act && pair.agent.class.level() == Level::Act;
@@ -43,12 +40,14 @@ pub(super) fn judge_step(
     } else {
         ""
     };
+    let [class, asked, colon, reached] = state(pair.agent, pair.outside_a);
+    let [before, code] = code;
     StepJudgement {
         step: index,
         finding,
         what: what(pair.step),
-        hermes: state(pair.hermes, pair.outside_h),
-        agent: format!("{}{code}{same}", state(pair.agent, pair.outside_a)),
+        hermes: state(pair.hermes, pair.outside_h).concat(),
+        agent: [class, asked, colon, reached, before, code, same].concat(),
         why,
     }
 }
@@ -190,27 +189,34 @@ fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding,
         };
         return (
             Finding::Stricter,
-            format!(
-                "hermes {} {reason}, the agent {}",
+            [
+                "hermes ",
                 hermes.class.word(),
-                agent.class.word()
-            ),
+                " ",
+                reason,
+                ", the agent ",
+                agent.class.word(),
+            ]
+            .concat(),
         );
     }
     if level_a > level_h {
         return (
             Finding::Attenuated,
-            format!(
-                "hermes {}, the agent {}; nothing it did lies outside the grants",
+            [
+                "hermes ",
                 hermes.class.word(),
-                agent.class.word()
-            ),
+                ", the agent ",
+                agent.class.word(),
+                "; nothing it did lies outside the grants",
+            ]
+            .concat(),
         );
     }
     if level_h < Level::Act {
         return (
             Finding::Equal,
-            format!("neither acted: {}", hermes.class.word()),
+            ["neither acted: ", hermes.class.word()].concat(),
         );
     }
     if !outside_h.is_empty() {
@@ -273,8 +279,8 @@ fn cut_off(pair: &Pair<'_>, diverged: bool) -> (Finding, String) {
 /// What kind of step it is, for fingerprints.
 pub fn what(step: &Step) -> String {
     match step {
-        Step::Call { tool, .. } => format!("call:{tool}"),
-        Step::Probe { name, .. } => format!("probe:{name}"),
+        Step::Call { tool, .. } => ["call:", tool].concat(),
+        Step::Probe { name, .. } => ["probe:", name].concat(),
         Step::Grant(_) => "grant".to_owned(),
         Step::Revoke { .. } => "revoke".to_owned(),
         Step::Advance { .. } => "advance".to_owned(),

@@ -1,5 +1,7 @@
 //! Ways a proposal is malformed, or has more in it than it should.
 
+use std::sync::LazyLock;
+
 use hermitcrab::planner::draft::DRAFT_BYTES_MAX;
 use hermitcrab_core::plan::limits::STEPS_MAX;
 use serde_json::{Map, Value, json};
@@ -66,6 +68,9 @@ const fn text(name: &'static str, adds: bool, how: fn(&str, Salt) -> Option<Stri
         how: How::Text(how),
     }
 }
+
+/// As many as make any text too long.
+static BLANKS: LazyLock<String> = LazyLock::new(|| " ".repeat(DRAFT_BYTES_MAX + 1));
 
 fn steps(plan: &mut Map<String, Value>) -> Option<&mut Vec<Value>> {
     plan.get_mut("steps")?.as_array_mut()
@@ -379,9 +384,12 @@ pub const TWISTS: &[Twist] = &[
         Some(text.replacen("\"version\":1", "\"version\":1e400", 1))
     }),
     text("too-long", false, |text, _| {
-        // One letter more than is read.
-        let more = (DRAFT_BYTES_MAX + 1).saturating_sub(text.len());
-        Some(format!("{text}{}", " ".repeat(more)))
+        // One letter more than is read, in one piece: it is a megabyte.
+        let more = BLANKS.get(text.len()..).unwrap_or_default();
+        let mut long = String::with_capacity(text.len() + more.len());
+        long.push_str(text);
+        long.push_str(more);
+        Some(long)
     }),
     text("fence-in-a-fence", false, |text, _| {
         Some(format!("```\n```json\n{text}\n```\n```"))
