@@ -141,8 +141,11 @@ fn done(grants: &[GrantId]) -> Reply {
     }
 }
 
+/// What came of it. A call that is refused because of it, such as one of an agent that was ended
+/// while it asked, is no refusal of it.
 fn plain(parts: Parts<'static>) -> Result<Reply, Denial> {
-    match parts.denials.into_iter().next() {
+    let of_it = parts.denials.into_iter().find(|(call, _)| call.is_none());
+    match of_it {
         Some((_, denial)) => Err(denial),
         None => Ok(done(&parts.revoked)),
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{editor::Editor, home::until};
 
 /// A terminal of the editor's user, in the workspace.
-fn terminal(editor: &Editor, words: &[&str]) -> Command {
+pub fn terminal(editor: &Editor, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hermitcrab"));
     command
         .arg("session")
@@ -33,13 +33,13 @@ fn said(editor: &Editor, words: &[&str]) -> (bool, String) {
 }
 
 #[track_caller]
-fn done(editor: &Editor, words: &[&str]) -> String {
+pub fn done(editor: &Editor, words: &[&str]) -> String {
     let (is_done, said) = said(editor, words);
     assert!(is_done, "{words:?}: {said}");
     said
 }
 
-fn listed(editor: &Editor) -> Vec<Value> {
+pub fn listed(editor: &Editor) -> Vec<Value> {
     let all = done(editor, &["list", "--json"]);
     let each = all.lines().map(serde_json::from_str);
     each.collect::<Result<_, _>>().unwrap()

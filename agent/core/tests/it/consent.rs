@@ -472,3 +472,107 @@ fn a_yes_for_one_time_is_not_used_up_by_what_is_held_anyway() {
         "what is held covers the one, the yes the other"
     );
 }
+
+/// Who spends a use of a grant on `b` while its holder is asked about `a`.
+#[derive(Clone, Copy, Debug)]
+enum Spends {
+    Nobody,
+    /// Another call of the same agent.
+    Itself,
+    /// One it was passed on to before.
+    Child,
+    /// One it is passed on to meanwhile.
+    NewChild,
+    /// What a command changed that runs meanwhile.
+    Command,
+}
+
+#[test]
+fn a_use_that_is_spent_while_the_rest_is_asked_about_is_not_made_up_for_by_the_yes() {
+    let whose = [
+        Spends::Nobody,
+        Spends::Itself,
+        Spends::Child,
+        Spends::NewChild,
+        Spends::Command,
+    ];
+    for (who, uses) in whose.into_iter().flat_map(|who| [(who, 1), (who, 2)]) {
+        let mut bench = Bench::new(Asking::Prompt);
+        let on_b = bench.on_files(&[Verb::FsModify], "b");
+        let held = bench.grant(on_b, Uses::AtMost(uses), SESSION);
+        bench.grant(any_program(), Uses::Uncounted, SESSION);
+        let change = |bench: &Bench, name| vec![bench.file(Verb::FsModify, name)];
+        let child = match who {
+            Spends::Child => Some(bench.spawn(AgentId::FIRST, &[held]).unwrap().0),
+            _ => None,
+        };
+        let running = match who {
+            Spends::Command => {
+                assert_eq!(bench.run("touch b"), Came::Permitted(1));
+                bench.call
+            }
+            _ => None,
+        };
+        let both = ["a", "b"].map(|name| bench.file(Verb::FsModify, name));
+        let asked = bench.call_as(AgentId::FIRST, Tool::Patch, both.into());
+        assert_eq!(asked, Came::Asked, "{who:?}");
+        let asking = bench.call;
+        let on_b = change(&bench, "b");
+        let spent = match who {
+            Spends::Nobody => Came::Permitted(1),
+            Spends::Itself => bench.call_as(AgentId::FIRST, Tool::WriteFile, on_b),
+            Spends::Child => bench.call_as(child.unwrap(), Tool::WriteFile, on_b),
+            Spends::NewChild => {
+                let (child, _) = bench.spawn(AgentId::FIRST, &[held]).unwrap();
+                bench.call_as(child, Tool::WriteFile, on_b)
+            }
+            Spends::Command => {
+                bench.call = running;
+                bench.effects(on_b)
+            }
+        };
+        assert_eq!(spent, Came::Permitted(1), "{who:?}");
+        if !matches!(who, Spends::Nobody) {
+            bench.finish();
+        }
+        let is_left = uses == 2 || matches!(who, Spends::Nobody);
+        let came = bench.answer(Reply::Yes(Scope::Once));
+        if is_left {
+            assert_eq!(came, Came::Permitted(2), "{who:?}");
+            continue;
+        }
+        assert_eq!(came, Came::Denied(DenialCode::Exhausted), "{who:?}");
+        // Nor does the yes lie there for another call, and the one that asked is over.
+        let again = change(&bench, "a");
+        bench.call = asking;
+        assert_eq!(
+            bench.effects(again),
+            Came::Denied(DenialCode::UnknownCall),
+            "{who:?}"
+        );
+        assert_eq!(bench.write("a"), Came::Asked, "{who:?}");
+        assert_eq!(bench.write("b"), Came::Asked, "{who:?}");
+    }
+}
+
+#[test]
+fn of_two_questions_that_count_on_the_last_use_one_yes_gets_it() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let on_b = bench.on_files(&[Verb::FsModify], "b");
+    bench.grant(on_b, ONCE, SESSION);
+    let mut ask = |other: &str| {
+        let both = [other, "b"].map(|name| bench.file(Verb::FsModify, name));
+        let asked = bench.call_as(AgentId::FIRST, Tool::Patch, both.into());
+        assert_eq!(asked, Came::Asked);
+        bench.question.clone()
+    };
+    let [first, second] = ["a", "c"].map(&mut ask);
+    bench.question = second;
+    assert_eq!(bench.answer(Reply::Yes(Scope::Session)), Came::Permitted(2));
+    bench.question = first;
+    assert_eq!(
+        bench.answer(Reply::Yes(Scope::Once)),
+        Came::Denied(DenialCode::Exhausted)
+    );
+    assert_eq!(bench.write("a"), Came::Asked);
+}
