@@ -20,6 +20,8 @@ use serde_json::{Map, Value};
 pub const SCHEMA_VERSION: u32 = 1;
 /// A job's wall-clock limit when neither the case nor the suite states one.
 pub const DEADLINE_MS_DEFAULT: u64 = 20_000;
+/// The probe that has a conversation make several calls of one answer.
+pub const BATCH_PROBE: &str = "tool_batch";
 /// The standard workspace of a world.
 pub const CWD_DEFAULT: &str = "/home/u/proj";
 /// Settings with this prefix are for the agent; Hermes never sees them.

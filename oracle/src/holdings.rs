@@ -193,6 +193,15 @@ impl<'c> Holdings<'c> {
         }
     }
 
+    /// Nothing is passed on to a child any more, and nothing is held by it.
+    fn end_agent(&mut self, child: &str) {
+        self.children.remove(child);
+        let its_own = |held: &&mut Grant<'_>| held.words.holder == Some(child);
+        for held in self.grants.iter_mut().filter(its_own) {
+            held.ended = true;
+        }
+    }
+
     fn end_session_for_good(&mut self) {
         self.end_session();
         if self.keeps {

@@ -196,8 +196,8 @@ pub fn judge_seen(
             // One side was cut earlier; that step has been judged. What the
             // other still does is held against the grants alone.
             if let Some(seen_a) = seen_a {
-                held_hermes.follow_meanwhile(&seen_a.meanwhile);
-                held_agent.follow_meanwhile(&seen_a.meanwhile);
+                held_hermes.follow_meanwhile(step, &seen_a.meanwhile);
+                held_agent.follow_meanwhile(step, &seen_a.meanwhile);
                 let outside = held_agent.outside(step, seen_a, Approval::ShownPaths);
                 beyond(&mut judgement, index, step, outside);
             }
@@ -207,8 +207,8 @@ pub fn judge_seen(
         };
         // The grants are the case's: they end for both when they do for the agent, which has
         // them as they are written. Whether Hermes' user was asked at all is Hermes' own matter.
-        held_hermes.follow_meanwhile(&seen_a.meanwhile);
-        held_agent.follow_meanwhile(&seen_a.meanwhile);
+        held_hermes.follow_meanwhile(step, &seen_a.meanwhile);
+        held_agent.follow_meanwhile(step, &seen_a.meanwhile);
         let mut outside_h = held_hermes.outside(step, seen_h, Approval::WholeCall);
         let mut outside_a = held_agent.outside(step, seen_a, Approval::ShownPaths);
         held_hermes.follow(step);

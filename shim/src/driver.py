@@ -238,7 +238,7 @@ class Session:
         if kind == "withdraw":
             self.withdraw_always()
             return ""
-        return "no-mode"
+        return {"end_agent": "no-end-of-an-agent", "others": "no-uses"}.get(kind, "no-mode")
 
     def hush(self):
         """Whoever is asked from here on says no."""

@@ -11,7 +11,7 @@
 //! * `{"calls": [[tool, arguments], …], "answers": […], "meanwhile": "…"}`: a
 //!   prompt, in whose turn the model makes these calls one after the other.
 //!   Each question is answered by the next word of `answers` (`deny` when they
-//!   run out); before the first answer the shell runs `meanwhile` in the
+//!   run out), which may come after the client cancelled, closed or loaded the session anew; before the first answer the shell runs `meanwhile` in the
 //!   workspace, as the user would, who works on while the question is open. With
 //!   `"compare": "end"` the step is about how the turn ends, not what it does;
 //! * `{"mode": n}`: the n-th of the modes the server offered, the strictest
@@ -198,11 +198,11 @@ impl Conversation {
             let word = answers.pop_front().unwrap_or_else(|| NO.to_owned());
             questions.push(QuestionTrace {
                 shown: shown::in_words(question),
-                answer: word.clone(),
+                answer: shown::said(&word).to_owned(),
                 meanwhile: Vec::new(),
             });
             asked.push(shown::files(question));
-            shown::answered(client, question, &word, &session);
+            shown::answered(client, question, &word, (&session, &cwd));
             None
         });
         let stop = match came {

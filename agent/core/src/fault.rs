@@ -95,6 +95,7 @@ faults! {
     FailureIsYes = "failure-is-yes", "a dialog that broke counts as yes";
     NoIsYes = "no-is-yes", "no counts as yes";
     YesOutlivesItsGround = "yes-outlives-its-ground", "what ends while a question is open has not ended for its answer";
+    SpentUsesCountWithAYes = "spent-uses-count-with-a-yes", "a yes to the rest does what a grant covered whose uses are spent by then";
     AnswerGrantsTheFirst = "answer-grants-the-first", "a yes to a child is a grant for the first agent";
     HoldsWhateverIsSaid = "holds-whatever-is-said", "with a yes anything can be had, of any kind, whatever was shown";
     YesLooksAnywhere = "yes-looks-anywhere", "a call that was let look at one place looks anywhere";

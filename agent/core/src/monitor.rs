@@ -358,9 +358,17 @@ fn find_grant(
     if let Some(grant) = consent {
         return Ok(grant);
     }
-    let chosen = table
-        .choose(request.by, action.cap(), now)
-        .map_err(|code| (code, None))?;
+    let chosen = match table.choose(request.by, action.cap(), now) {
+        Err(DenialCode::Exhausted)
+            if request.consent.is_some() && fault::is(Fault::SpentUsesCountWithAYes) =>
+        {
+            let mut held = table.held_by(request.by);
+            let covers = |grant: &&Grant| grant.authority().covers_cap(action.cap());
+            let spent = held.find(covers).map(Grant::id);
+            spent.ok_or((DenialCode::Exhausted, None))?
+        }
+        chosen => chosen.map_err(|code| (code, None))?,
+    };
     let vouches = |grant| {
         request
             .flow

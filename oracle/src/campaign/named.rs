@@ -120,7 +120,7 @@ pub(crate) fn is_found_below_a_dot(case: &Case, result: &CaseResult, step: &Step
 fn followed<'c>(case: &'c Case, agent: Option<&RawTrace>, at: usize) -> Holdings<'c> {
     let mut holdings = Holdings::new(case);
     for (place, earlier) in case.job.script.iter().take(at).enumerate() {
-        holdings.follow_meanwhile(&meanwhile(agent, place));
+        holdings.follow_meanwhile(earlier, &meanwhile(agent, place));
         // No child is made to whom something would be forwarded that is not held.
         let is_made = match earlier {
             Step::Spawn { forward, .. } => forward.iter().all(|grant| holdings.is_live(grant)),
@@ -148,7 +148,9 @@ fn meanwhile(agent: Option<&RawTrace>, at: usize) -> Vec<Vec<Happened>> {
 /// Whether what is held at this step surely covers all the call may do, to its end.
 fn is_held(case: &Case, agent: Option<&RawTrace>, at: usize) -> bool {
     let mut holdings = followed(case, agent, at);
-    holdings.follow_meanwhile(&meanwhile(agent, at));
+    if let Some(step) = case.job.script.get(at) {
+        holdings.follow_meanwhile(step, &meanwhile(agent, at));
+    }
     let (tool, args, by) = match case.job.script.get(at) {
         Some(Step::Call { tool, args, by }) => (tool, args, by),
         Some(Step::Spawn { forward, .. }) => {

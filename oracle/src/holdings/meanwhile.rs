@@ -1,6 +1,6 @@
 //! What happens to the grants of a case while a question of the agent's waits for its answer.
 
-use bisim_world::protocol::{Happened, Meanwhile, Mode};
+use bisim_world::protocol::{Happened, Meanwhile, Mode, Step};
 
 use super::Holdings;
 
@@ -28,14 +28,32 @@ impl Holdings<'_> {
     /// covers nothing of the step, also nothing that was done before the question: which of a
     /// step's effects came first is not seen.
     /// `asked` has a list for each question of the step.
-    pub fn follow_meanwhile(&mut self, asked: &[Vec<Happened>]) {
+    pub fn follow_meanwhile(&mut self, step: &Step, asked: &[Vec<Happened>]) {
+        let by = match step {
+            Step::Call { by, .. } => by.as_deref(),
+            Step::Probe { .. }
+            | Step::Grant(_)
+            | Step::Revoke { .. }
+            | Step::Advance { .. }
+            | Step::EndSession {}
+            | Step::Restart(_)
+            | Step::Spawn { .. } => None,
+        };
         self.answers.counts.clear();
         let mut is_over = false;
         for all in asked {
             let mut waited = 0_u64;
             for what in all.iter().filter(|happened| happened.lacks.is_empty()) {
                 waited = waited.saturating_add(self.happen(what));
-                is_over |= matches!(what.what, Meanwhile::EndSession {});
+                is_over |= match &what.what {
+                    Meanwhile::EndSession {} => true,
+                    Meanwhile::EndAgent { child } => by == Some(child.as_str()),
+                    Meanwhile::Revoke { .. }
+                    | Meanwhile::Advance { .. }
+                    | Meanwhile::Mode { .. }
+                    | Meanwhile::Withdraw {}
+                    | Meanwhile::Others {} => false,
+                };
             }
             let counts = !is_over && !self.answers.refuses && waited <= QUESTION_SECONDS;
             self.answers.counts.push(counts);
@@ -56,6 +74,9 @@ impl Holdings<'_> {
                 self.shown_for_good.clear();
                 self.counts_again.clear();
             }
+            Meanwhile::EndAgent { child } => self.end_agent(child),
+            // What they do is of the same step, and what they spend is not seen apart.
+            Meanwhile::Others {} => {}
         }
         0
     }

@@ -19,7 +19,7 @@ struct Notion {
     why: &'static str,
 }
 
-const NOTIONS_HERMES_LACKS: [Notion; 6] = [
+const NOTIONS_HERMES_LACKS: [Notion; 8] = [
     Notion {
         code: "no-such-grant",
         rule: "hermes-grants-by-answers",
@@ -49,6 +49,16 @@ const NOTIONS_HERMES_LACKS: [Notion; 6] = [
         code: "no-mode",
         rule: "hermes-is-told-no-mode-meanwhile",
         why: "hermes' sessions cannot be told from elsewhere to refuse what they would ask about",
+    },
+    Notion {
+        code: "no-end-of-an-agent",
+        rule: "hermes-children-are-not-ended-meanwhile",
+        why: "a child of hermes' holds nothing of its own that could be ended while it asks",
+    },
+    Notion {
+        code: "no-uses",
+        rule: "hermes-answers-are-not-counted",
+        why: "hermes counts no uses: its other calls spend nothing while it asks",
     },
 ];
 

@@ -5,26 +5,23 @@
 //! when the script says so.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bisim_world::environment::ENVIRONMENT;
 use bisim_world::protocol::{Context, Held, Job, Restart, Step, StepOutcome, StepTrace};
 use hermitcrab::approvals::DeskUser;
 use hermitcrab::model::ModelPort;
-use hermitcrab::ports::{Clock, UserPort};
+use hermitcrab::ports::UserPort;
 use hermitcrab::runtime::{CallReport, GrantWords, Runtime, RuntimeConfig};
-use hermitcrab_core::grant::AgentId;
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
-use hermitcrab_core::time::{Instant, Millis};
+use hermitcrab_core::time::Millis;
 use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::Value;
 
-use self::doors::{Doors, Kept, Names};
+use self::clock::CaseClock;
+use self::doors::{Children, Doors, Kept, Names};
 use self::jobs::CaseJobs;
 use self::kept::Surrounding;
 use self::user::{CaseUser, Said};
@@ -32,6 +29,7 @@ use self::user::{CaseUser, Said};
 pub use self::error::ProbeError;
 
 mod bounds;
+mod clock;
 mod doors;
 mod error;
 mod jobs;
@@ -87,14 +85,14 @@ pub struct AgentWorld<'j> {
 struct Open {
     runtime: Runtime,
     grants: Names,
-    children: BTreeMap<String, AgentId>,
+    children: Children,
 }
 
 impl<'j> AgentWorld<'j> {
     /// Prepares a case; the runtime is opened when something needs it.
     #[must_use]
     pub fn new(job: &'j Job, machine: &'j Machine) -> Self {
-        let clock = CaseClock(Arc::new(AtomicU64::new(1_000_000)));
+        let clock = CaseClock::of(job);
         let restarts = job
             .script
             .iter()
@@ -103,6 +101,7 @@ impl<'j> AgentWorld<'j> {
         let workspace = job.world.as_ref().map(|world| world.cwd.as_str());
         let doors = Doors {
             names: Names::default(),
+            children: Children::default(),
             clock: clock.clone(),
             kept: Kept::clone(&surrounding),
             workspace: PathBuf::from(workspace.unwrap_or_default()),
@@ -233,9 +232,10 @@ impl<'j> AgentWorld<'j> {
         let mut open = Open {
             runtime,
             grants: Names::clone(&self.said.doors.names),
-            children: BTreeMap::new(),
+            children: Children::clone(&self.said.doors.children),
         };
         open.grants.borrow_mut().clear();
+        open.children.borrow_mut().clear();
         if self.job.user.doings().next().is_some() {
             let laxest = asking(self.job.context);
             open.runtime
@@ -394,6 +394,7 @@ fn give(open: &mut Open, held: &Held) -> Result<(), String> {
         None => open.runtime.first_agent(),
         Some(child) => open
             .children
+            .borrow()
             .get(child)
             .copied()
             .ok_or_else(|| format!("grant `{}` is for the unknown child `{child}`", held.id))?,
@@ -412,14 +413,4 @@ fn give(open: &mut Open, held: &Held) -> Result<(), String> {
 /// The program refuses to start; whoever wants something of it gets nothing.
 fn refused(denial: &hermitcrab_core::outcome::Denial) -> StepTrace {
     StepTrace::of(StepOutcome::Refused(denial.code().as_str().to_owned()))
-}
-
-/// A clock that moves only when the script says so.
-#[derive(Clone)]
-struct CaseClock(Arc<AtomicU64>);
-
-impl Clock for CaseClock {
-    fn now(&self) -> Instant {
-        Instant::from_millis(self.0.load(Ordering::SeqCst))
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bisim_world::protocol::{Drive, Meanwhile, Step};
 
-use crate::case::Case;
+use crate::case::{BATCH_PROBE, Case};
 
 /// Every problem of it.
 pub(super) fn lint(case: &Case, wrong: &mut Vec<String>) {
@@ -26,6 +26,24 @@ pub(super) fn lint(case: &Case, wrong: &mut Vec<String>) {
         .chain(added)
         .map(|held| held.id.as_str())
         .collect();
+    let children: BTreeSet<&str> = job
+        .script
+        .iter()
+        .filter_map(|step| match step {
+            Step::Spawn { child, .. } => Some(child.as_str()),
+            Step::Call { .. }
+            | Step::Probe { .. }
+            | Step::Grant(_)
+            | Step::Revoke { .. }
+            | Step::Advance { .. }
+            | Step::EndSession {}
+            | Step::Restart(_) => None,
+        })
+        .collect();
+    let batches = job
+        .script
+        .iter()
+        .any(|step| matches!(step, Step::Probe { name, .. } if name == BATCH_PROBE));
     let restarts = job
         .script
         .iter()
@@ -40,11 +58,20 @@ pub(super) fn lint(case: &Case, wrong: &mut Vec<String>) {
                  which keeps none"
                     .to_owned(),
             ),
+            Meanwhile::EndAgent { child } if !children.contains(child.as_str()) => {
+                wrong.push(format!("the user ends the unknown agent `{child}`"));
+            }
+            Meanwhile::Others {} if !batches => wrong.push(format!(
+                "the user waits for other calls in a case without `{BATCH_PROBE}`, \
+                 which makes one at a time"
+            )),
             Meanwhile::Revoke { .. }
             | Meanwhile::Advance { .. }
             | Meanwhile::EndSession {}
             | Meanwhile::Mode { .. }
-            | Meanwhile::Withdraw {} => {}
+            | Meanwhile::Withdraw {}
+            | Meanwhile::EndAgent { .. }
+            | Meanwhile::Others {} => {}
         }
     }
     if job.user.doings().next().is_some() {
@@ -92,6 +119,22 @@ mod tests {
                 r#"{"mode": {"to": "reject_all"}}"#,
                 r#"], "drive": "wire"}"#,
                 "its own answers",
+            ),
+            (
+                r#"{"end_agent": {"child": "kid"}}"#,
+                "]}",
+                "unknown agent `kid`",
+            ),
+            (
+                r#"{"end_agent": {"child": "kid"}}"#,
+                r#", {"spawn": {"child": "kid"}}]}"#,
+                "",
+            ),
+            (r#"{"others": {}}"#, "]}", "one at a time"),
+            (
+                r#"{"others": {}}"#,
+                r#", {"probe": {"name": "tool_batch", "input": {}}}]}"#,
+                "",
             ),
             (
                 r#"{"advance": {"seconds": 1}}"#,

@@ -73,6 +73,14 @@ pub enum Meanwhile {
     },
     /// Every answer that outlives a session is taken back, from elsewhere.
     Withdraw {},
+    /// An agent is ended from elsewhere, with all it holds.
+    EndAgent {
+        /// The name it was started by.
+        child: String,
+    },
+    /// The other calls of the same answer of a model, which begin to be decided when the question
+    /// is open, come to their end.
+    Others {},
 }
 
 /// What becomes, in a session of the agent, of what nothing held covers.

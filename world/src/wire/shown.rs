@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 
+/// Between a word that comes late and what the client did before.
+const AFTER: &str = "-after-";
+
 /// The files of a question: path, old text, new text. What is shown otherwise
 /// is no file.
 pub(super) fn files(question: &Value) -> Value {
@@ -33,20 +36,42 @@ pub(super) fn in_words(question: &Value) -> String {
     format!("{title}\n{content}")
 }
 
+/// What a word says of its user's mind. One that comes after something else would have begun, and
+/// did not because the session works, is not late.
+pub(super) fn said(word: &str) -> &str {
+    word.strip_suffix("-after-load").unwrap_or(word)
+}
+
 /// Answers a question with a user's word.
 ///
 /// `once`, `session` and `deny` press the button of that kind (one that says
 /// yes if there is no other); `cancelled` closes the dialog, `cancel` ends the
 /// turn first; `error` and `malformed` are a client that breaks down. Any other
-/// word is sent as the id of an option.
-pub(super) fn answered(client: &mut Client, question: &Value, word: &str, session: &str) {
-    if word == "cancel" {
-        let cancel = json!({
-            "jsonrpc": "2.0",
-            "method": "session/cancel",
-            "params": {"sessionId": session},
+/// word is sent as the id of an option. With `-after-cancel`, `-after-close` or `-after-load`
+/// behind it the word comes late: the client has sent that before.
+pub(super) fn answered(
+    client: &mut Client,
+    question: &Value,
+    word: &str,
+    (session, cwd): (&str, &str),
+) {
+    let (word, first) = match word.split_once(AFTER) {
+        Some((word, first)) => (word, Some(first)),
+        None => (word, (word == "cancel").then_some(word)),
+    };
+    let params = match first {
+        Some("load") => json!({"sessionId": session, "cwd": cwd, "mcpServers": []}),
+        _ => json!({"sessionId": session}),
+    };
+    if let Some(first) = first {
+        let mut line = json!({
+            "jsonrpc": "2.0", "method": format!("session/{first}"), "params": params,
         });
-        client.line(&cancel.to_string());
+        // Nobody waits for what comes of it.
+        if let (Some(line), true) = (line.as_object_mut(), first != "cancel") {
+            line.insert("id".to_owned(), json!(format!("late-{first}")));
+        }
+        client.line(&line.to_string());
     }
     let outcome = match word {
         "cancel" | "cancelled" => json!({"outcome": {"outcome": "cancelled"}}),

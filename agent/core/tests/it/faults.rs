@@ -127,6 +127,15 @@ fn home(fault: Fault) -> Home {
             bench.step(Event::Revoke(held));
             !is_permitted(&bench.read("b"))
         }),
+        Fault::SpentUsesCountWithAYes => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            let reading = bench.on_files(&[Verb::FsRead], "b");
+            bench.grant(reading, ONCE, SESSION);
+            let both = ["a", "b"].map(|name| bench.file(Verb::FsRead, name));
+            bench.call_as(AgentId::FIRST, Tool::Patch, both.into());
+            bench.read("b");
+            !is_permitted(&bench.answer(Reply::Yes(Scope::Once)))
+        }),
         Fault::ApproveWholeClass => Home::Core(|| {
             let mut bench = Bench::new(Asking::Prompt);
             bench.read("a");

@@ -4,7 +4,7 @@ use bisim_world::protocol::{Context, FsEffect, RawTrace, Step};
 use serde_json::Value;
 
 use crate::canon;
-use crate::case::Case;
+use crate::case::{BATCH_PROBE, Case};
 
 /// Whether some calls of a batch were refused because a call before them had read
 /// something and nobody is there to say that this is well, and nothing else differs but
@@ -21,7 +21,7 @@ pub(super) fn is_in(
         Context::Interactive | Context::Gateway | Context::Acp => false,
     };
     let calls = match case.job.script.get(at) {
-        Some(Step::Probe { name, input }) if name == "tool_batch" => {
+        Some(Step::Probe { name, input }) if name == BATCH_PROBE => {
             input.get("calls").and_then(Value::as_array)
         }
         _ => None,

@@ -338,6 +338,9 @@ fn what_ends_while_the_agents_user_is_asked_covers_nothing_and_voids_their_yes()
         assert_eq!(outside, !is_covered, "{first:?} {path}");
     };
     let end = Meanwhile::EndSession {};
+    let ends = |child: &str| Meanwhile::EndAgent {
+        child: child.into(),
+    };
     for (first, held, shown) in [
         (vec![], true, true),
         (vec![(revoke("g"), "")], false, true),
@@ -350,6 +353,8 @@ fn what_ends_while_the_agents_user_is_asked_covers_nothing_and_voids_their_yes()
         (vec![(end.clone(), "")], false, false),
         (vec![(mode(Mode::RejectAll), "")], true, false),
         (vec![(mode(Mode::Prompt), "")], true, true),
+        (vec![(Meanwhile::Others {}, "")], true, true),
+        (vec![(ends("kid"), "")], true, true),
         (
             vec![(mode(Mode::RejectAll), ""), (mode(Mode::Prompt), "")],
             true,

@@ -12,6 +12,7 @@ use hermitcrab_core::batch::{Segment, Standing, overlap, parts};
 use serde_json::{Value, json};
 
 use super::input::{HOME, field, positional, text};
+use crate::case::BATCH_PROBE;
 use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// Asks the agent one of the questions of this family.
@@ -23,7 +24,7 @@ pub(super) fn answer(
     name: &str,
     input: &Value,
 ) -> Result<Value, ProbeError> {
-    if name == "tool_batch" {
+    if name == BATCH_PROBE {
         return together(world, input);
     }
     let cwd = input

@@ -5,24 +5,27 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bisim_world::protocol::{Happened, Meanwhile};
 use hermitcrab::control::{Connection, Reply, Request};
-use hermitcrab_core::grant::GrantId;
+use hermitcrab_core::grant::{AgentId, GrantId};
 use hermitcrab_core::rules::Isolation;
 
+use super::STATE_DIR;
+use super::clock::CaseClock;
 use super::kept::Surrounding;
-use super::{CaseClock, STATE_DIR};
 
 /// The grants of a session by the case's names.
 pub(super) type Names = Rc<RefCell<BTreeMap<String, GrantId>>>;
+/// The children of a session, likewise.
+pub(super) type Children = Rc<RefCell<BTreeMap<String, AgentId>>>;
 /// The machine of a case, if it starts the program again.
 pub(super) type Kept = Rc<RefCell<Option<Surrounding>>>;
 
 /// What another terminal can reach.
 pub(super) struct Doors {
     pub(super) names: Names,
+    pub(super) children: Children,
     pub(super) clock: CaseClock,
     pub(super) kept: Kept,
     pub(super) workspace: PathBuf,
@@ -55,6 +58,11 @@ impl Doors {
                 mode: to.word().to_owned(),
             }),
             Meanwhile::Withdraw {} => self.withdraw(),
+            Meanwhile::EndAgent { child } => match self.children.borrow().get(child) {
+                Some(id) => tell(&Request::EndAgent { agent: id.get() }),
+                None => "unknown-agent".to_owned(),
+            },
+            Meanwhile::Others {} => self.clock.others_end(),
         };
         Happened {
             what: what.clone(),
@@ -80,14 +88,5 @@ fn tell(request: &Request) -> String {
         Ok(Reply::Done { .. } | Reply::Listing(_)) => String::new(),
         Ok(Reply::Refused { code, .. }) => code,
         Err(error) => error.to_string(),
-    }
-}
-
-impl CaseClock {
-    pub(super) fn advance(&self, seconds: u64) {
-        let later = seconds.saturating_mul(1000);
-        let clock: &AtomicU64 = &self.0;
-        let now = clock.load(Ordering::SeqCst);
-        clock.store(now.saturating_add(later), Ordering::SeqCst);
     }
 }

@@ -15,7 +15,8 @@ use hermitcrab::{
 use hermitcrab_core::session::Asking;
 use serde_json::{Map, Value};
 
-use super::{CaseClock, bounds, rules};
+use super::clock::CaseClock;
+use super::{bounds, rules};
 
 /// The setting that says what the jobs of a case hold.
 const HELD: &str = "hermitcrab.jobs";

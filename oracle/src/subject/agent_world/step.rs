@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::left::left_behind;
 use super::user::beside;
 use super::{AgentWorld, ISOLATED, ISOLATION_PROBE, PLAN_PROBE, ProbeError, Probes, give, refused};
+use crate::canon::CONVERSATION;
+use crate::case::BATCH_PROBE;
 
 impl AgentWorld<'_> {
     /// What the sandbox can do here, by doing it in an empty directory.
@@ -67,7 +69,7 @@ impl AgentWorld<'_> {
                 .begin_session()
                 .map_err(|error| error.to_string())?;
             open.grants.borrow_mut().clear();
-            open.children.clear();
+            open.children.borrow_mut().clear();
             self.furnish(open)
         })?
     }
@@ -80,16 +82,22 @@ impl AgentWorld<'_> {
                 let trace = probe(probes(self, name, input));
                 // A plan's steps are no calls of the script: what they asked is told here.
                 let questions = self.said.take_asked();
-                Ok(match name.as_str() {
-                    PLAN_PROBE => StepTrace { questions, ..trace },
-                    _ => trace,
+                // Nor are those of a conversation, where something happens before an answer.
+                let is_told = match name.as_str() {
+                    PLAN_PROBE => true,
+                    BATCH_PROBE | CONVERSATION => self.job.user.doings().next().is_some(),
+                    _ => false,
+                };
+                Ok(match is_told {
+                    true => StepTrace { questions, ..trace },
+                    false => trace,
                 })
             }
             Step::Call { tool, args, by } => self
                 .with_open(|open| {
                     let agent = match by {
                         None => Some(open.runtime.first_agent()),
-                        Some(child) => open.children.get(child).copied(),
+                        Some(child) => open.children.borrow().get(child).copied(),
                     };
                     match agent {
                         Some(agent) => {
@@ -154,7 +162,7 @@ impl AgentWorld<'_> {
                     let first = open.runtime.first_agent();
                     match open.runtime.spawn(first, &ids) {
                         Ok(id) => {
-                            open.children.insert(child.clone(), id);
+                            open.children.borrow_mut().insert(child.clone(), id);
                             StepTrace::of(StepOutcome::Ran)
                         }
                         Err(denial) => refused(&denial),
