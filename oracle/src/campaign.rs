@@ -20,6 +20,7 @@ pub mod escape;
 mod examine;
 mod guide;
 mod keep;
+mod moments;
 mod named;
 mod operators;
 mod patterns;

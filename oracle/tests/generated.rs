@@ -222,6 +222,40 @@ fn a_step_before_the_one_that_is_raced_works_in_peace() {
     }
 }
 
+#[test]
+fn a_link_comes_to_stand_where_a_step_before_took_something_away() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    for (moment, shown, flips) in [
+        ("first", true, 1),
+        ("before~1", true, 1),
+        ("during~1", true, 2),
+        ("before~48", false, 0),
+    ] {
+        let name = format!("race:undo-command-delete+file-to-data+all+{moment}");
+        let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
+        let world = world.unwrap();
+        let mut job = judge::job("rm pz/flipped.txt");
+        let then = judge::job("cat pz/flipped.txt; cat pz/flipped.txt");
+        job.script.extend(then.script);
+        let spec = job.world.as_mut().unwrap();
+        (spec.files, spec.flip) = (world.files, world.flip);
+        let trace = shell.run(job).unwrap();
+        let step = trace.steps.last().unwrap();
+        assert_eq!(step.text.contains("CANARY-DB"), shown, "{moment}: {step:?}");
+        let seen: Seen = serde_json::from_value(step.answer.clone()).unwrap();
+        assert_eq!(seen.flips, flips, "{moment}: {seen:?}");
+        assert_eq!(seen.put_back, flips == 1, "{moment}: {seen:?}");
+        assert_eq!(
+            trace.effects,
+            [],
+            "{moment}: what changed places is put back"
+        );
+    }
+}
+
 /// Every so many shapes are seen anew.
 const SHAPES_STEP: usize = 41;
 /// So many lines are run.

@@ -59,6 +59,11 @@ impl Name {
         })
     }
 
+    fn rename_to(&self, other: &Self, flags: RenameFlags) -> bool {
+        let (from, to) = (&self.parent, &other.parent);
+        rustix::fs::renameat_with(from, self.name.as_str(), to, other.name.as_str(), flags).is_ok()
+    }
+
     fn is_link(&self) -> bool {
         rustix::fs::statat(&self.parent, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
@@ -89,16 +94,14 @@ impl Flipper {
         step >= self.flip.from
     }
 
-    /// Exchanges the two; whether both were there.
+    /// Exchanges the two; whether that could be done. Where one of them is not there, because
+    /// a step took it away, the other takes its place: a link may come to stand where
+    /// something is about to be put.
     fn exchange(&self) -> bool {
-        rustix::fs::renameat_with(
-            &self.one.parent,
-            self.one.name.as_str(),
-            &self.other.parent,
-            self.other.name.as_str(),
-            RenameFlags::EXCHANGE,
-        )
-        .is_ok()
+        let (one, other) = (&self.one, &self.other);
+        one.rename_to(other, RenameFlags::EXCHANGE)
+            || other.rename_to(one, RenameFlags::NOREPLACE)
+            || (one.is_link() && one.rename_to(other, RenameFlags::NOREPLACE))
     }
 
     /// Until it is killed.

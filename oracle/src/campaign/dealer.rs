@@ -5,9 +5,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::examine::Examined;
 use super::guide::{Guide, ROUND};
+use super::moments::Moments;
 use super::plan;
 use crate::cli::Shard;
-use crate::generate::{Specimen, Target, Variant};
+use crate::generate::{Specimen, Target};
 
 /// What is dealt, to whoever asks next.
 pub(super) struct Dealer {
@@ -39,11 +40,50 @@ enum Step {
 }
 
 struct Guided {
-    guide: Guide,
+    by: By,
     begin: u64,
-    round: Vec<Option<Variant>>,
+    round: Vec<Option<Specimen>>,
     /// What came back, until its round closes.
     results: BTreeMap<u64, Examined>,
+}
+
+/// Who says what comes next.
+enum By {
+    Commands(Guide),
+    Races(Moments),
+}
+
+impl By {
+    fn of(target: Target) -> Option<Self> {
+        match target {
+            Target::Commands => Some(Self::Commands(Guide::new())),
+            Target::Races => Some(Self::Races(Moments::new())),
+            Target::Paths
+            | Target::Sequences
+            | Target::Crashes
+            | Target::Plans
+            | Target::BenignTools => None,
+        }
+    }
+
+    fn learn<'e>(&mut self, results: impl Iterator<Item = &'e Examined>) {
+        match self {
+            Self::Commands(guide) => guide.learn(results),
+            Self::Races(moments) => moments.learn(results),
+        }
+    }
+
+    fn deal(&mut self, seed: u64, from: u64) -> Vec<Option<Specimen>> {
+        match self {
+            Self::Commands(guide) => {
+                let round = guide.deal(seed, from).into_iter();
+                round
+                    .map(|variant| variant.map(Specimen::Command))
+                    .collect()
+            }
+            Self::Races(moments) => moments.deal(seed, from),
+        }
+    }
 }
 
 impl Dealer {
@@ -54,14 +94,11 @@ impl Dealer {
         shard: Option<Shard>,
         old: &[Examined],
     ) -> Self {
-        let guided = target.is_commands().then(|| {
-            let guide = Guide::new();
-            Guided {
-                round: guide.deal(seed, 0),
-                guide,
-                begin: 0,
-                results: old.iter().map(|seen| (seen.index, seen.clone())).collect(),
-            }
+        let guided = By::of(target).map(|mut by| Guided {
+            round: by.deal(seed, 0),
+            by,
+            begin: 0,
+            results: old.iter().map(|seen| (seen.index, seen.clone())).collect(),
         });
         Self {
             target,
@@ -125,8 +162,7 @@ impl Dealer {
                 Some(guided) => index
                     .checked_sub(guided.begin)
                     .and_then(|place| usize::try_from(place).ok())
-                    .and_then(|place| guided.round.get(place).cloned().flatten())
-                    .map(Specimen::Command),
+                    .and_then(|place| guided.round.get(place).cloned().flatten()),
             };
             if let Some(specimen) = specimen {
                 state.out.insert(index);
@@ -139,11 +175,11 @@ impl Dealer {
         let end = state.end;
         if let Some(guided) = &mut state.guided {
             guided
-                .guide
+                .by
                 .learn(guided.results.range(..end).map(|(_, seen)| seen));
             guided.results = guided.results.split_off(&end);
             guided.begin = end;
-            guided.round = guided.guide.deal(self.seed, end);
+            guided.round = guided.by.deal(self.seed, end);
         }
         state.end = end.saturating_add(ROUND);
     }

@@ -42,7 +42,7 @@ impl Deal {
     pub const fn number(self) -> u64 {
         match self {
             Self::Screen => 4,
-            Self::Worlds(Target::Races) => 4,
+            Self::Worlds(Target::Races) => 5,
             Self::Worlds(Target::Commands | Target::Sequences) => 3,
             Self::Worlds(Target::Paths | Target::Plans | Target::BenignTools) => 2,
             Self::Worlds(Target::Crashes) => 1,

@@ -3,17 +3,14 @@
 
 use std::sync::LazyLock;
 
-use arbitrary::{Arbitrary as _, Unstructured};
-use bisim_world::protocol::When;
-
 use crate::generate::crashes::CHANGES_MAX;
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
 use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
-use crate::generate::races;
 use crate::generate::{
-    CONTEXTS, CRASHES, Crash, Link, Operator, PathCall, Race, Rendered, SEEDS, Salt, Specimen,
-    Target, Trial, USUAL, Variant, operators,
+    CONTEXTS, CRASHES, Crash, Link, Operator, PathCall, Rendered, SEEDS, Salt, Specimen, Target,
+    Trial, USUAL, Variant, operators,
 };
+use arbitrary::{Arbitrary as _, Unstructured};
 
 /// Variants with a single operator at the front of every campaign: each operator on
 /// three seeds, each where the numbers say, so that a short campaign meets all contexts.
@@ -33,19 +30,6 @@ pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
     (0..TRIES)
         .filter_map(|again| {
             let mut numbers = Numbers::new(seed, index, again);
-            if target == Target::Races {
-                let (place, turn) = (
-                    index.checked_div(RACE_TURNS)?,
-                    index.checked_rem(RACE_TURNS)?,
-                );
-                if turn == RACE_TURNS.wrapping_sub(1) {
-                    return raced_start(seed, place, &mut numbers).map(Specimen::Race);
-                }
-                let place = index.checked_sub(place)?;
-                if place < *RACE_SINGLES {
-                    return plain_race(seed, place).map(Specimen::Race);
-                }
-            }
             if target == Target::Crashes && index < CRASH_SINGLES {
                 return plain_crash(seed, index).map(Specimen::Crash);
             }
@@ -107,43 +91,6 @@ fn plain_plan(seed: u64, index: u64) -> Option<Trial> {
             Some(twist) => vec![(TWISTS.get(twist)?, salt)],
         },
         context: USUAL,
-    })
-}
-
-/// Every operation on every pair of names, at every moment.
-static RACE_SINGLES: LazyLock<u64> =
-    LazyLock::new(|| (races::pairs().len() * races::moments().count()) as u64);
-
-/// All pairs under all operations at one moment, before the next moment; the
-/// seed says with which of them each moment begins.
-fn plain_race(seed: u64, index: u64) -> Option<Race> {
-    let round = races::pairs().len() as u64;
-    let begin = Numbers::new(seed, 0, 0).next().checked_rem(round)?;
-    let place = index.checked_add(begin)?.checked_rem(round)?;
-    let place = usize::try_from(place).ok()?;
-    let moment = usize::try_from(index.checked_div(round)?).ok()?;
-    let (operation, swap) = *races::pairs().get(place)?;
-    Some(Race {
-        operation,
-        swap,
-        holding: Holding::All,
-        when: races::moments().nth(moment)?,
-        cut: None,
-    })
-}
-
-/// Every so many-th race is one against the start after a kill.
-const RACE_TURNS: u64 = 4;
-
-/// All pairs under all operations in turn, killed and raced at moments the numbers say.
-fn raced_start(seed: u64, place: u64, numbers: &mut Numbers) -> Option<Race> {
-    let round = races::pairs().len() as u64;
-    let moments: Vec<When> = races::moments().collect();
-    let before = numbers.below(usize::try_from(CHANGES_MAX).ok()?);
-    Some(Race {
-        when: *moments.get(numbers.below(moments.len()))?,
-        cut: Some(u32::try_from(before).ok()?.checked_add(1)?),
-        ..plain_race(seed, place.checked_rem(round)?)?
     })
 }
 
@@ -297,22 +244,6 @@ mod tests {
             })
             .collect();
         assert_eq!(seen.len(), ACTIONS.len() * PLACES.len());
-    }
-
-    #[test]
-    fn every_operation_meets_every_pair_at_every_moment_of_a_campaign_with_races() {
-        let all = *RACE_SINGLES * RACE_TURNS / (RACE_TURNS - 1);
-        let names = (0..all)
-            .filter_map(|index| specimen(Target::Races, 7, index))
-            .map(|specimen| specimen.to_string());
-        let (starts, plain): (BTreeSet<String>, BTreeSet<String>) =
-            names.partition(|name| name.contains("+cut~"));
-        assert_eq!(plain.len() as u64, *RACE_SINGLES);
-        let pairs: BTreeSet<String> = starts
-            .iter()
-            .map(|name| name.split('+').take(2).collect())
-            .collect();
-        assert_eq!(pairs.len(), races::pairs().len());
     }
 
     #[test]

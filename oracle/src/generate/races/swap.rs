@@ -23,7 +23,13 @@ pub struct Swap {
     is_there: bool,
     /// What it says.
     text: &'static str,
+    /// What is found under the same name where the link leads, if the world has no such file
+    /// by itself.
+    beyond: Option<&'static str>,
 }
+
+/// What a file says that lies where a link leads: a replacement is made in it as well.
+const BEYOND: &str = "inside\nof somebody else\n";
 
 /// A path of the world: those that do not say so are relative to the workspace.
 pub(super) fn whole(path: &str) -> String {
@@ -50,6 +56,8 @@ impl Swap {
         if self.is_there {
             files.push(spec(self.path, FileKind::Text(self.text.to_owned())));
         }
+        let beyond = self.beyond.into_iter();
+        files.extend(beyond.map(|path| spec(path, FileKind::Text(BEYOND.to_owned()))));
         files.push(spec(OTHER, FileKind::Symlink(self.target.to_owned())));
         files
     }
@@ -68,6 +76,21 @@ const fn swap(
         target,
         is_there,
         text: "inside\n",
+        beyond: None,
+    }
+}
+
+/// The same with a file that nobody asks about because of its name, and that every tool
+/// takes for text.
+const fn plain(
+    name: &'static str,
+    (one, path): (&'static str, &'static str),
+    target: &'static str,
+    beyond: Option<&'static str>,
+) -> Swap {
+    Swap {
+        beyond,
+        ..swap(name, (one, path), target, true)
     }
 }
 
@@ -86,6 +109,7 @@ pub(super) const fn own(
         target,
         is_there: true,
         text,
+        beyond: None,
     }
 }
 
@@ -131,5 +155,23 @@ pub const SWAPS: &[Swap] = &[
         ("pz/flipped", "pz/flipped/data/db.sqlite"),
         "/srv",
         true,
+    ),
+    plain(
+        "directory-to-text",
+        ("pz/flipped", "pz/flipped/notes.txt"),
+        "/srv/data",
+        Some("/srv/data/notes.txt"),
+    ),
+    plain(
+        "directory-to-room",
+        ("pz/flipped", "pz/flipped/notes.txt"),
+        "/srv/data",
+        None,
+    ),
+    plain(
+        "parent-to-text",
+        ("pz/flipped", "pz/flipped/data/notes.txt"),
+        "/srv",
+        Some("/srv/data/notes.txt"),
     ),
 ];
