@@ -4,7 +4,7 @@
 //! but the first of the calls of one answer until somebody is asked, as calls do that take a while
 //! to find out what they would do.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Moment};
 
@@ -32,6 +32,8 @@ struct Face {
     /// Whether calls beside the first are kept back.
     keeps_back: Mutex<bool>,
     changed: Condvar,
+    /// Whether one of them has asked what time it is: before, a thread has no name yet.
+    has_met: AtomicBool,
 }
 
 impl CaseClock {
@@ -42,6 +44,7 @@ impl CaseClock {
             now_ms: AtomicU64::new(BEGIN_MS),
             keeps_back: Mutex::new(keeps_back),
             changed: Condvar::new(),
+            has_met: AtomicBool::new(false),
         }))
     }
 
@@ -61,7 +64,7 @@ impl CaseClock {
         loop {
             match others() {
                 Err(error) => return format!("cannot look for other calls: {error}"),
-                Ok(0) => return String::new(),
+                Ok(0) if self.0.has_met.load(Ordering::SeqCst) => return String::new(),
                 Ok(_) if until.is_none_or(|until| Moment::now() >= until) => {
                     return "still-running".to_owned();
                 }
@@ -82,6 +85,7 @@ impl CaseClock {
 impl Clock for CaseClock {
     fn now(&self) -> Instant {
         if std::thread::current().name().is_some_and(is_later) {
+            self.0.has_met.store(true, Ordering::SeqCst);
             let kept_back = self.keeps_back();
             // Where nobody is ever asked they go on by themselves.
             let waited = self
