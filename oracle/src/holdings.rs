@@ -248,16 +248,7 @@ impl<'c> Holdings<'c> {
         approval: Approval,
     ) -> Vec<String> {
         let made = step.cut().map_or(step, |cut| &cut.step);
-        let by = match made {
-            Step::Call { by, .. } => by.as_deref(),
-            Step::Probe { .. }
-            | Step::Grant(_)
-            | Step::Revoke { .. }
-            | Step::Advance { .. }
-            | Step::EndSession {}
-            | Step::Restart(_)
-            | Step::Spawn { .. } => None,
-        };
+        let by = made.by();
         let mut outside = Vec::new();
         let mut charged = BTreeSet::new();
         if approval == Approval::WholeCall && self.counts_again(step) {

@@ -10,6 +10,7 @@ use bisim::generate::benign::catalogue::entries;
 use bisim::generate::{Class, Effect, Link, SEEDS, Salt, TARGETED, Variant, judge, operators};
 use bisim::subject::{Processes, Restarting, Start, Subject as _};
 use bisim_world::flip::Seen;
+use bisim_world::protocol::Job;
 
 fn shell(processes: &Processes) -> Option<Restarting> {
     let start = Start::Shell {
@@ -163,6 +164,16 @@ fn chains_of_operators_keep_their_effect_too() {
     assert!(kept * 20 >= tried * 19, "{kept} of {tried}");
 }
 
+/// The job in the world of a race about a file that a link changes places with.
+fn raced(mut job: Job, operation: &str, moment: &str) -> Job {
+    let name = format!("race:{operation}+file-to-data+all+{moment}");
+    let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
+    let world = world.unwrap();
+    let spec = job.world.as_mut().unwrap();
+    (spec.files, spec.flip) = (world.files, world.flip);
+    job
+}
+
 #[test]
 fn names_change_places_before_the_call_that_is_meant_and_are_put_back() {
     let processes = Processes::default();
@@ -175,13 +186,8 @@ fn names_change_places_before_the_call_that_is_meant_and_are_put_back() {
         ("during~1", true, 2),
         ("before~48", false, 0),
     ] {
-        let name = format!("race:read+file-to-data+all+{moment}");
-        let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
-        let world = world.unwrap();
-        let mut job = judge::job("cat pz/flipped.txt; cat pz/flipped.txt");
-        let spec = job.world.as_mut().unwrap();
-        (spec.files, spec.flip) = (world.files, world.flip);
-        let trace = shell.run(job).unwrap();
+        let job = judge::job("cat pz/flipped.txt; cat pz/flipped.txt");
+        let trace = shell.run(raced(job, "read", moment)).unwrap();
         let step = trace.steps.first().unwrap();
         assert_eq!(step.text.contains("CANARY-DB"), shown, "{moment}: {step:?}");
         let seen: Seen = serde_json::from_value(step.answer.clone()).unwrap();
@@ -201,14 +207,9 @@ fn a_step_before_the_one_that_is_raced_works_in_peace() {
         return;
     };
     for moment in ["first", "always", "before~1"] {
-        let name = format!("race:undo-write+file-to-data+all+{moment}");
-        let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
-        let world = world.unwrap();
         let mut job = judge::job("for n in $(seq 200); do cat pz/flipped.txt; done");
         job.script.push(job.script[0].clone());
-        let spec = job.world.as_mut().unwrap();
-        (spec.files, spec.flip) = (world.files, world.flip);
-        let trace = shell.run(job).unwrap();
+        let trace = shell.run(raced(job, "undo-write", moment)).unwrap();
         let told: Vec<(bool, bool)> = trace
             .steps
             .iter()
@@ -234,15 +235,12 @@ fn a_link_comes_to_stand_where_a_step_before_took_something_away() {
         ("during~1", true, 2),
         ("before~48", false, 0),
     ] {
-        let name = format!("race:undo-command-delete+file-to-data+all+{moment}");
-        let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
-        let world = world.unwrap();
         let mut job = judge::job("rm pz/flipped.txt");
         let then = judge::job("cat pz/flipped.txt; cat pz/flipped.txt");
         job.script.extend(then.script);
-        let spec = job.world.as_mut().unwrap();
-        (spec.files, spec.flip) = (world.files, world.flip);
-        let trace = shell.run(job).unwrap();
+        let trace = shell
+            .run(raced(job, "undo-command-delete", moment))
+            .unwrap();
         let step = trace.steps.last().unwrap();
         assert_eq!(step.text.contains("CANARY-DB"), shown, "{moment}: {step:?}");
         let seen: Seen = serde_json::from_value(step.answer.clone()).unwrap();

@@ -277,6 +277,21 @@ pub enum Standing {
 }
 
 impl Step {
+    /// The child whose call this is; `None` of calls of the first agent and of all other steps.
+    #[must_use]
+    pub fn by(&self) -> Option<&str> {
+        match self {
+            Self::Call { by, .. } => by.as_deref(),
+            Self::Probe { .. }
+            | Self::Grant(_)
+            | Self::Revoke { .. }
+            | Self::Advance { .. }
+            | Self::EndSession {}
+            | Self::Restart(_)
+            | Self::Spawn { .. } => None,
+        }
+    }
+
     /// The call this step cuts off, if it does.
     #[must_use]
     pub fn cut(&self) -> Option<&Cut> {

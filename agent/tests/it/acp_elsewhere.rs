@@ -4,7 +4,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{editor::Editor, home::until};
 
 /// A terminal of the editor's user, in the workspace.
-pub fn terminal(editor: &Editor, words: &[&str]) -> Command {
+fn terminal(editor: &Editor, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hermitcrab"));
     command
         .arg("session")
@@ -37,6 +37,21 @@ pub fn done(editor: &Editor, words: &[&str]) -> String {
     let (is_done, said) = said(editor, words);
     assert!(is_done, "{words:?}: {said}");
     said
+}
+
+/// A program at a terminal of the editor's user, which holds what it grants as long as it
+/// is there; and the grant's name.
+pub fn granted(editor: &Editor, what: &str) -> (Child, String) {
+    let mut granter = terminal(editor, &["grant", what])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(granter.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    let name = line.split_whitespace().next().unwrap().to_owned();
+    (granter, name)
 }
 
 pub fn listed(editor: &Editor) -> Vec<Value> {
@@ -102,15 +117,7 @@ fn what_a_terminal_grants_an_editors_session_does_unasked_until_it_is_taken_back
         (editor.questions().len(), editor.text("one.txt")),
         (1, None)
     );
-    let mut granter = terminal(&editor, &["grant", "fs.create=."])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut out = BufReader::new(granter.stdout.take().unwrap());
-    out.read_line(&mut line).unwrap();
-    let grant = line.split_whitespace().next().unwrap().to_owned();
+    let (mut granter, grant) = granted(&editor, "fs.create=.");
     editor.prompt(&session, &write("two.txt"), &[]);
     assert_eq!(
         (editor.questions().len(), editor.text("two.txt").as_deref()),

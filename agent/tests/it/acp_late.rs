@@ -2,15 +2,12 @@
 //! nothing that it did not cover by itself, and nobody waits for an answer that nobody wants.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Stdio},
-};
+use std::process::Child;
 
 use serde_json::{Value, json};
 
 use crate::{
-    acp_elsewhere::{done, listed, terminal},
+    acp_elsewhere::{done, granted, listed},
     support::editor::Editor,
 };
 
@@ -63,21 +60,6 @@ fn goes_on(editor: &mut Editor, session: &str) {
     assert_eq!(editor.questions().len(), before + 2);
     assert_eq!(editor.text("no.txt"), None);
     assert_eq!(editor.text("yes.txt").as_deref(), Some("x\n"));
-}
-
-/// A program at a terminal of the editor's user, which holds what it grants as long as it
-/// is there; and the grant's name.
-fn granted(editor: &Editor, what: &str) -> (Child, String) {
-    let mut granter = terminal(editor, &["grant", what])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut out = BufReader::new(granter.stdout.take().unwrap());
-    out.read_line(&mut line).unwrap();
-    let name = line.split_whitespace().next().unwrap().to_owned();
-    (granter, name)
 }
 
 /// Lets a granter go, be it ended already.

@@ -29,16 +29,7 @@ impl Holdings<'_> {
     /// step's effects came first is not seen.
     /// `asked` has a list for each question of the step.
     pub fn follow_meanwhile(&mut self, step: &Step, asked: &[Vec<Happened>]) {
-        let by = match step {
-            Step::Call { by, .. } => by.as_deref(),
-            Step::Probe { .. }
-            | Step::Grant(_)
-            | Step::Revoke { .. }
-            | Step::Advance { .. }
-            | Step::EndSession {}
-            | Step::Restart(_)
-            | Step::Spawn { .. } => None,
-        };
+        let by = step.by();
         self.answers.counts.clear();
         let mut is_over = false;
         for all in asked {
