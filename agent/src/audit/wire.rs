@@ -141,38 +141,13 @@ fn digits<'a>(digest: &Digest, place: &'a mut [u8; DIGITS]) -> &'a str {
 }
 
 fn digest(text: &[u8]) -> Option<Digest> {
-    let (pairs, rest) = text.as_chunks::<2>();
     let mut bytes = [0; DIGITS / 2];
-    if pairs.len() != bytes.len() || !rest.is_empty() {
-        return None;
-    }
-    let mut is_wrong = 0;
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        let (high, low) = (half(*high), half(*low));
-        *byte = (high << 4) | (low & 15);
-        // Asked once, and not for each of the letters.
-        is_wrong |= (high | low) & !15;
-    }
-    (is_wrong == 0).then(|| Digest::from_bytes(bytes))
+    // It panics where there is no room for what is read.
+    let fits = text.len() == DIGITS;
+    fits.then_some(())?;
+    HEXLOWER.decode_mut(text, &mut bytes).ok()?;
+    Some(Digest::from_bytes(bytes))
 }
-
-/// Half a byte by its letter; more than fifteen for any other.
-fn half(letter: u8) -> u8 {
-    HALVES.get(usize::from(letter)).copied().unwrap_or(NO_HALF)
-}
-
-const NO_HALF: u8 = 0xff;
-const HALVES: [u8; 256] = {
-    let mut halves = [NO_HALF; 256];
-    let mut letters: &[u8] = b"0123456789abcdef";
-    let mut value = 0;
-    while let [letter, rest @ ..] = letters {
-        halves[*letter as usize] = value;
-        value += 1;
-        letters = rest;
-    }
-    halves
-};
 
 #[cfg(test)]
 mod tests {
