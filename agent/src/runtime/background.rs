@@ -348,6 +348,13 @@ impl Hands<'_> {
         self.look_after()
     }
 
+    /// Notes that a call has told how one ended, which is not told again where that was asked for.
+    pub fn end_is_told(&mut self, id: &str) {
+        if let Some(job) = self.own_job(id) {
+            job.told = true;
+        }
+    }
+
     /// Types this on the terminal of one; `None` if it has no terminal.
     pub fn type_into(&mut self, id: &str, text: &str) -> Option<std::io::Result<()>> {
         let job = self.own_job(id)?;

@@ -74,12 +74,22 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         ));
     };
     match action.as_str() {
-        "poll" => Ok(shown(&job, polled(&job))),
-        "log" => Ok(log(&job, &given)),
+        "poll" => {
+            told_of_end(hands, &job);
+            Ok(shown(&job, polled(&job)))
+        }
+        "log" => Ok(log(hands, &job, &given)),
         "wait" => wait(hands, &job, &given),
         "kill" => kill(hands, &job),
         "close" => Ok(close(hands, &job)),
         _ => Ok(write(hands, &job, &action, given.get("data"))),
+    }
+}
+
+/// Of an end that the model is told here it is not told once more.
+fn told_of_end(hands: &mut Hands<'_>, job: &JobView) {
+    if job.end.is_some() {
+        hands.end_is_told(&job.id);
     }
 }
 
@@ -210,7 +220,7 @@ fn not_kept(end: &JobEnd) -> Option<(DenialCode, String)> {
     Some((code, format!("{told}. Next step: {next_step}.")))
 }
 
-fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
+fn log(hands: &mut Hands<'_>, job: &JobView, given: &Map<String, Value>) -> ToolResult {
     let number = |name: &str, default: i64| match given.get(name) {
         None => Some(default),
         Some(value @ (Value::Number(_) | Value::Bool(_))) => {
@@ -243,6 +253,10 @@ fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
         )
     };
     let selected = lines.get(from..to.max(from)).unwrap_or_default();
+    // Who reads on in the middle has not seen how it ended.
+    if total == 0 || (!selected.is_empty() && to == total) {
+        told_of_end(hands, job);
+    }
     let mut result = Map::new();
     result.insert("session_id".into(), job.id.as_str().into());
     result.insert("command".into(), job.command.as_str().into());
@@ -302,6 +316,7 @@ fn wait(
     )?;
     let asked = asked.map_or_else(|| WAIT_SECONDS_MAX.to_string(), args::text_of);
     let job = hands.job(&job.id).unwrap_or_else(|| job.clone());
+    told_of_end(hands, &job);
     let mut result = Map::new();
     let clamped = (asked_seconds > WAIT_SECONDS_MAX).then(|| {
         format!("Requested wait of {asked}s was clamped to configured limit of {WAIT_SECONDS_MAX}s")
@@ -339,6 +354,7 @@ fn wait(
 fn kill(hands: &mut Hands<'_>, job: &JobView) -> Result<ToolResult, Stop> {
     let mut result = Map::new();
     if let Some(end) = &job.end {
+        told_of_end(hands, job);
         let (reason, source) = reason(end.killed);
         result.insert("status".into(), "already_exited".into());
         result.insert("command".into(), job.command.as_str().into());
@@ -353,6 +369,7 @@ fn kill(hands: &mut Hands<'_>, job: &JobView) -> Result<ToolResult, Stop> {
     }
     hands.kill(&job.id)?;
     let job = hands.job(&job.id).unwrap_or_else(|| job.clone());
+    told_of_end(hands, &job);
     result.insert("status".into(), "killed".into());
     result.insert("session_id".into(), job.id.as_str().into());
     result.insert("completion_reason".into(), "killed".into());

@@ -103,6 +103,53 @@ fn a_running_one_is_polled_listed_and_killed() {
 }
 
 #[test]
+fn an_end_that_a_call_has_told_of_is_not_told_again_and_others_are() {
+    let told = |bench: &mut Bench, asked: &[(&str, Value)]| {
+        let command = json!({"command": "seq 1 5", "background": true, "notify_on_complete": true});
+        let report = bench.call("terminal", command);
+        let id = value(&report)["session_id"].as_str().unwrap().to_owned();
+        // Its end is known, and no call has told of it.
+        while bench.runtime.has_running_jobs() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for (action, more) in asked {
+            let mut args = json!({"action": action, "session_id": id});
+            args.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            bench.call("process", args);
+        }
+        // Deciding what it did is what each call begins with.
+        bench.call("process", json!({"action": "list"}));
+        let by = bench.runtime.first_agent();
+        let ended: Vec<String> = bench
+            .runtime
+            .take_endings(by)
+            .into_iter()
+            .map(|one| one.id)
+            .collect();
+        assert!(bench.runtime.take_endings(by).is_empty());
+        assert!(ended.is_empty() || ended == [id], "{ended:?}");
+        ended.is_empty()
+    };
+    let mut bench = Bench::with_files();
+    for (asked, is_told) in [
+        (&[][..], false),
+        (&[("poll", json!({}))], true),
+        (&[("wait", json!({}))], true),
+        (&[("kill", json!({}))], true),
+        (&[("log", json!({}))], true),
+        (&[("log", json!({"offset": 3, "limit": 9}))], true),
+        // It was read on in the middle, and at nothing behind the end.
+        (&[("log", json!({"offset": 1, "limit": 2}))], false),
+        (&[("log", json!({"offset": 7, "limit": 2}))], false),
+        (&[("write", json!({"data": "x"}))], false),
+    ] {
+        assert_eq!(told(&mut bench, asked), is_told, "{asked:?}");
+    }
+}
+
+#[test]
 fn what_one_does_when_it_is_asked_to_end_is_decided_as_all_it_did() {
     let loops = "echo up; while :; do sleep 0.1; done";
     let killed = |bench: &mut Bench, how: &str| {

@@ -36,6 +36,14 @@ fn process(bench: &mut Bench, by: AgentId, action: &str, id: &str) -> Value {
     call(bench, by, "process", &args)
 }
 
+/// Waits until none runs any more and what they did is decided, without a word of any.
+fn ends(bench: &mut Bench, by: AgentId) {
+    while bench.runtime.has_running_jobs() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    call(bench, by, "process", &json!({"action": "list"}));
+}
+
 /// What is told of the end of the only one, unasked.
 fn told_unasked(bench: &mut Bench, by: AgentId) -> String {
     let ended = bench.runtime.take_endings(by);
@@ -68,6 +76,10 @@ fn whoever_asks_for_the_end_and_whoever_is_told_of_it_reads_why() {
         );
         assert!(why.contains("the user's to give"), "{action}: {got}");
     }
+    // Of what calls have told it is told no more.
+    assert!(bench.runtime.take_endings(first).is_empty());
+    start(&mut bench, first, LOST);
+    ends(&mut bench, first);
     let told = told_unasked(&mut bench, first);
     assert!(
         head(&told).contains("\nnetwork: Commands reach nobody who is not granted"),
@@ -93,6 +105,8 @@ fn nothing_is_said_of_what_succeeded_said_nothing_or_runs_still() {
         let got = process(&mut bench, first, "wait", &id);
         assert_eq!(got["status"], "exited", "{got}");
         assert_eq!(got["network"], Value::Null, "{got}");
+        start(&mut bench, first, command);
+        ends(&mut bench, first);
         let told = told_unasked(&mut bench, first);
         assert_eq!(head(&told).lines().count(), 2, "{told}");
     }
@@ -160,6 +174,10 @@ fn an_end_told_unasked_says_that_changes_were_thrown_away() {
     let got = process(&mut bench, first, "wait", &id);
     let changes = got["changes"].as_str().unwrap();
     assert!(changes.starts_with("discarded (rejected-by-user)"), "{got}");
+    // The next one is thrown away by the next question.
+    let changes = changes.replace("question0", "question1");
+    start(&mut bench, first, "rm a.txt; echo done");
+    ends(&mut bench, first);
     let told = told_unasked(&mut bench, first);
     assert!(
         head(&told).ends_with(&format!("\nchanges: {changes}")),
@@ -175,7 +193,7 @@ fn a_conversation_goes_on_with_the_end_and_the_reason() {
     let words = GrantWords::new("model.send", "m");
     bench.runtime.grant(first, &words).unwrap();
     let id = start(&mut bench, first, LOST);
-    process(&mut bench, first, "wait", &id);
+    ends(&mut bench, first);
     let mut chat = Chat::new(&bench.runtime, "m");
     let mut model = Scripted::saying(["I wait.", "It needs a grant."]);
     chat.turn(&mut bench.runtime, &mut model, "is it done?")
@@ -198,7 +216,7 @@ fn nothing_a_command_printed_passes_for_the_users_words_that_follow_it() {
     let words = GrantWords::new("model.send", "m");
     bench.runtime.grant(first, &words).unwrap();
     let id = start(&mut bench, first, COMMAND);
-    process(&mut bench, first, "wait", &id);
+    ends(&mut bench, first);
     let mut chat = Chat::new(&bench.runtime, "m");
     let mut model = Scripted::saying(["Yes."]);
     chat.turn(&mut bench.runtime, &mut model, "is it done?")
