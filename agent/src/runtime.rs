@@ -450,7 +450,11 @@ impl Runtime {
         })?;
         match (parts.spawned, parts.denials.into_iter().next()) {
             (Some((child, _)), _) => {
-                self.agents.insert(child, AgentState::new(&self.config));
+                let state = match self.agents.get(&parent) {
+                    Some(parent) => parent.childs(&self.config),
+                    None => AgentState::new(&self.config),
+                };
+                self.agents.insert(child, state);
                 Ok(child)
             }
             (None, Some((_, denial))) => Err(denial),

@@ -1,10 +1,10 @@
 //! Work handed to other agents.
 //!
 //! A child is an agent of the same session that holds what is forwarded to it
-//! and nothing else: what lets it look, read, run on a copy and talk to its
-//! model goes along by itself; whatever changes something goes along only if
-//! the call names the grant. It cannot ask the user. When its work is over its
-//! grants end. What it reports is no cleaner than what it has read.
+//! and nothing else: what lets it look, read, run on a copy, talk to its model and
+//! ask the user goes along by itself; whatever changes something unasked goes along
+//! only if the call names the grant. When its work is over its grants end. What it
+//! reports is no cleaner than what it has read.
 
 use hermitcrab_core::{
     grant::{AgentId, GrantId},
@@ -140,6 +140,7 @@ impl Chat {
     /// What goes along with a task.
     fn forwarded(&self, runtime: &Runtime, task: &Task) -> Result<Vec<GrantId>, ToolResult> {
         let mut forward = runtime.harmless_grants(self.agent);
+        forward.extend(runtime.asking_grants(self.agent));
         if task.role == Role::Orchestrator && self.depth + 1 < self.limits.depth_max {
             forward.extend(runtime.spawning_grants(self.agent));
         }

@@ -7,7 +7,7 @@ use hermitcrab_core::grant::AgentId;
 pub use self::forms::offers;
 use crate::{model::Offer, runtime::Runtime, tools::delegate::Task};
 
-/// What no child is offered: it asks nobody, keeps nothing beyond its work and
+/// What no child is offered: nobody talks to it, it keeps nothing beyond its work and
 /// writes no programs that call tools.
 const NOT_FOR_CHILDREN: [&str; 4] = ["clarify", "memory", "execute_code", "cronjob"];
 

@@ -80,6 +80,18 @@ impl AgentState {
             memory_failures: 0,
         }
     }
+
+    /// The memory of an agent that this one starts: it begins where this one stands, with what
+    /// its commands exported, and goes its own way from there.
+    pub(super) fn childs(&self, config: &RuntimeConfig) -> Self {
+        Self {
+            cwd: self.cwd.clone(),
+            cwd_is_from_command: self.cwd_is_from_command,
+            exported: self.exported.clone(),
+            shell_is_used: self.shell_is_used,
+            ..Self::new(config)
+        }
+    }
 }
 
 impl AgentState {

@@ -164,33 +164,13 @@ impl Runtime {
     /// The grants that let an agent start others.
     #[must_use]
     pub fn spawning_grants(&self, agent: AgentId) -> Vec<GrantId> {
-        self.machine.look(|session| {
-            session
-                .held_by(agent)
-                .filter(|grant| {
-                    let mut caps = grant.authority().caps().iter();
-                    caps.all(|cap| cap.verb() == Verb::AgentSpawn)
-                })
-                .map(hermitcrab_core::grant::Grant::id)
-                .collect()
-        })
+        self.grants_only(agent, |cap| cap.verb() == Verb::AgentSpawn)
     }
 
     /// The grants that let an agent put questions to the user.
     #[must_use]
     pub fn asking_grants(&self, agent: AgentId) -> Vec<GrantId> {
-        let now = self.clock.now();
-        self.machine.look(|session| {
-            session
-                .held_by(agent)
-                .filter(|grant| session.table().usable(grant.id(), now).is_ok())
-                .filter(|grant| {
-                    let mut caps = grant.authority().caps().iter();
-                    caps.all(|cap| cap.verb() == Verb::UserAsk)
-                })
-                .map(hermitcrab_core::grant::Grant::id)
-                .collect()
-        })
+        self.grants_only(agent, |cap| cap.verb() == Verb::UserAsk)
     }
 
     /// The grants an agent can use now, in words a model can name them by.
@@ -221,15 +201,20 @@ impl Runtime {
     }
 
     /// The grants that let an agent look, read, run on a copy and talk to its
-    /// model, and nothing else: what a child gets unasked.
+    /// model, and nothing else.
     #[must_use]
     pub fn harmless_grants(&self, agent: AgentId) -> Vec<GrantId> {
+        self.grants_only(agent, is_harmless)
+    }
+
+    /// The grants that hold, of which every capability is of this kind.
+    fn grants_only(&self, agent: AgentId, is_meant: impl Fn(&Cap) -> bool) -> Vec<GrantId> {
         let now = self.clock.now();
         self.machine.look(|session| {
             session
                 .held_by(agent)
                 .filter(|grant| session.table().usable(grant.id(), now).is_ok())
-                .filter(|grant| grant.authority().caps().iter().all(is_harmless))
+                .filter(|grant| grant.authority().caps().iter().all(&is_meant))
                 .map(hermitcrab_core::grant::Grant::id)
                 .collect()
         })

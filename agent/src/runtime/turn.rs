@@ -195,7 +195,11 @@ impl Turn<'_> {
                 with_what_stands_out(
                     session,
                     &question,
-                    with_what_was_read(session, &question, text),
+                    with_who_asks(
+                        session,
+                        &question,
+                        with_what_was_read(session, &question, text),
+                    ),
                 ),
                 super::standing::portable(session, &question),
             )
@@ -338,6 +342,17 @@ const fn became(outcome: &Outcome) -> &'static str {
         Outcome::TimedOut => "it took too long and was ended; what it changed until then stands",
         Outcome::Stopped => "it was stopped, and what it changed is discarded",
         Outcome::Failed => "it failed",
+    }
+}
+
+/// A question of an agent that nobody talks to says whose it is.
+fn with_who_asks(session: &Session, question: &Question, shown: String) -> String {
+    match session.parent(question.by()) {
+        Some(parent) => format!(
+            "{} asks, which {parent} has handed work to\n{shown}",
+            question.by()
+        ),
+        None => shown,
     }
 }
 

@@ -2,6 +2,7 @@
 //! counts, work is handed on with what is named and no more.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod handed_out;
 mod reminded;
 
 use crate::support;
@@ -388,12 +389,19 @@ fn a_child_holds_what_is_forwarded_and_nothing_else() {
             ("memory", &Fate::ToolError),
             ("cronjob", &Fate::ToolError),
             ("delegate_task", &Fate::ToolError),
-            ("write_file", &Fate::Refused(DenialCode::NoCap)),
-            ("terminal", &Fate::RanDiscarded(DenialCode::NoCap)),
+            (
+                "write_file",
+                &Fate::AskedRefused(DenialCode::RejectedByUser)
+            ),
+            ("terminal", &Fate::RanDiscarded(DenialCode::RejectedByUser)),
         ]
     );
     assert_eq!(bench.text("b.txt"), None);
-    assert!(bench.user.shown.borrow().is_empty(), "a child asks nobody");
+    assert_eq!(
+        bench.user.shown.borrow().len(),
+        2,
+        "it asks about what it does not hold"
+    );
     let report = &script.seen[4].1;
     assert!(
         report.contains("TASK 1/1: write b.txt  (status=completed, api_calls=2, ")
@@ -425,9 +433,12 @@ fn a_named_grant_goes_along_and_ends_with_the_work() {
         .says("all done");
     let turn = talk(&mut bench, &mut script, "go").unwrap();
     assert_eq!(bench.text("out/b.txt").as_deref(), Some("x\n"));
-    // What the child had read by then makes the same grant a question, and it cannot ask.
+    // What the child had read by then makes the same grant a question.
     assert_eq!(bench.text("out/c.txt"), None);
-    assert_eq!(turn.made[3].fate, Fate::Refused(DenialCode::UntrustedFlow));
+    assert_eq!(
+        turn.made[3].fate,
+        Fate::AskedRefused(DenialCode::RejectedByUser)
+    );
     let child = turn.made[1].agent;
     let report = bench
         .runtime

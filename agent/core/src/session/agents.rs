@@ -76,6 +76,11 @@ impl Family {
         self.members.insert(child, member);
     }
 
+    /// Who started it; nobody the first.
+    fn parent(&self, agent: AgentId) -> Option<AgentId> {
+        self.members.get(&agent).map(|member| member.parent)
+    }
+
     /// The agents it started that have not ended.
     fn children(&self, parent: AgentId) -> impl Iterator<Item = AgentId> {
         self.members
@@ -249,6 +254,12 @@ impl Session {
         }
         effects.push(Effect::Ended(agents));
         effects
+    }
+
+    /// The agent that started this one; the first was started by nobody.
+    #[must_use]
+    pub fn parent(&self, agent: AgentId) -> Option<AgentId> {
+        self.family.parent(agent)
     }
 
     /// The agents an agent has started that have not ended.

@@ -328,8 +328,8 @@ fn delegate_task() -> Offer {
     });
     offer(
         "delegate_task",
-        "Hand work to other agents. Each can read the workspace and run commands on a copy; it can change things only \
-         with grants named in `grants`. The results come back as a message.",
+        "Hand work to other agents. Each can read the workspace and run commands on a copy; what it changes is \
+         kept if a grant named in `grants` covers it or the user says so. The results come back as a message.",
         json!({
             "goal": text("what is to be done; the agent knows nothing else"),
             "context": text("what it should know"),
