@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub use self::asked::{without_own_marks, without_own_words};
 pub use self::complaints::Greetings;
-pub use self::conversations::{CONVERSATION, without_own};
+pub use self::conversations::{CONVERSATION, each_result, without_own};
 pub use self::index::told;
 pub use self::message_ids::MESSAGES_MAX;
 pub use self::siblings::Siblings;

@@ -188,20 +188,22 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
     let mut greetings = canon::Greetings::default();
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
-        if let Step::Call { tool, .. } = step {
-            canon::without_own_words(
-                tool,
-                &mut one.value,
-                &mut names,
-                &mut siblings,
-                &mut greetings,
-            );
-        }
-        if let Step::Probe { name, .. } = step
-            && name == canon::CONVERSATION
-        {
-            canon::without_own(&mut one.value, &mut names);
-            siblings.numbered_within(&mut one.value);
+        let mut rules = |tool: &str, value: &mut Value| {
+            canon::without_own_words(tool, value, &mut names, &mut siblings, &mut greetings);
+        };
+        match step {
+            Step::Call { tool, .. } => rules(tool, &mut one.value),
+            Step::Probe { name, .. } if name == canon::CONVERSATION => {
+                canon::each_result(&mut one.value, &mut rules);
+                canon::without_own(&mut one.value, &mut names);
+            }
+            Step::Probe { .. }
+            | Step::Grant(_)
+            | Step::Revoke { .. }
+            | Step::Advance { .. }
+            | Step::EndSession {}
+            | Step::Restart(_)
+            | Step::Spawn { .. } => {}
         }
         if steps.len() + 1 == trace.steps.len()
             && one.class == Class::Raised

@@ -311,7 +311,8 @@ class Session:
             raise RuntimeError("only models have a conversation")
         if self.conversation is not None:
             self.conversation.close()
-        self.conversation = Scripted(self, json.loads(script)["script"])
+        wanted = json.loads(script)
+        self.conversation = Scripted(self, wanted["script"], wanted.get("user", ()))
         return json.dumps(self.conversation.play())
 
     def bare(self, wanted):

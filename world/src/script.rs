@@ -4,7 +4,8 @@
 //! known once it has been given. A script names the place instead: an object
 //! `{"$from": 2, "at": "/session_id"}` stands for what the second step's
 //! result holds there. Both workers fill it in here, so that it means the
-//! same to both. It must never reach into anything but results.
+//! same to both; in a scripted conversation the number is that of a result
+//! among those its agent was given. It must never reach into anything but results.
 
 use serde_json::{Map, Value};
 
@@ -52,7 +53,9 @@ fn reference(fields: &Map<String, Value>) -> Option<(u64, &str)> {
     (fields.len() == 2).then_some((step, at))
 }
 
-fn value(given: &Value, texts: &[String]) -> Value {
+/// A value with every such object in it filled in from the results before it.
+#[must_use]
+pub fn value(given: &Value, texts: &[String]) -> Value {
     match given {
         Value::Object(fields) => match reference(fields) {
             Some((step, at)) => found(step, at, texts),

@@ -1,7 +1,9 @@
 //! What is not compared of whole conversations: what each subject counts, draws
 //! or keeps for itself.
 
-use serde_json::{Map, Value};
+use std::collections::VecDeque;
+
+use serde_json::{Map, Value, json};
 
 use super::{Names, consent, message_ids, parsers, text_value};
 
@@ -25,6 +27,49 @@ const OWN_FILE_LINES: [&str; 4] = [
     "Full output could not be stored to disk;",
 ];
 const OFFERED: &str = "Available tools: ";
+
+/// What stands behind a result where a model goes round in circles begins so.
+const WARNED: &str = "\n\n[Tool loop warning: ";
+
+/// Asks the rules about a tool's results of each result its models were given: which tool a
+/// result is of, the calls before it say.
+pub fn each_result(value: &mut Value, rules: &mut impl FnMut(&str, &mut Value)) {
+    let Some(Value::Object(agents)) = value.get_mut("agents") else {
+        return;
+    };
+    for agent in agents.values_mut() {
+        let mut called = VecDeque::new();
+        let Some(Value::Array(told)) = agent.get_mut("told") else {
+            continue;
+        };
+        for message in told {
+            if let Some(Value::Array(calls)) = message.get("calls") {
+                called = calls
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect();
+            }
+            if let Some(Value::String(text)) = message.get("tool")
+                && let Some(tool) = called.pop_front()
+            {
+                message["tool"] = result(text, &tool, rules);
+            }
+        }
+    }
+}
+
+fn result(text: &str, tool: &str, rules: &mut impl FnMut(&str, &mut Value)) -> Value {
+    let end = text.rfind(WARNED).unwrap_or(text.len());
+    let (told, warned) = text.split_at(end);
+    let mut told = text_value(told);
+    rules(tool, &mut told);
+    match told {
+        told if warned.is_empty() => told,
+        Value::String(told) => Value::String(told + warned),
+        told => json!([told, warned]),
+    }
+}
 
 /// Rules `own-count`, `made-up-names`, `own-copies`, `tools-on-offer`, `parser-words`,
 /// `asked-by-own-rules` and `message-ids`, in everything the models of a conversation were told.
@@ -106,12 +151,50 @@ fn is_seconds(text: &str) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::without_own;
-    use crate::canon::Names;
+    use super::{each_result, without_own};
+    use crate::canon::{Greetings, Names, Siblings, without_own_words};
 
     fn seen(mut value: Value) -> Value {
         without_own(&mut value, &mut Names::default());
         value
+    }
+
+    #[test]
+    fn a_result_is_read_by_the_rules_of_the_tool_that_gave_it_also_before_a_warning() {
+        let ran = |id: &str, pid: &str, warned: &str| {
+            let started = format!(r#"{{"session_id": "{id}", "pid": {pid}, "exit_code": 0}}"#);
+            let read = r#"{"pid": 7}"#;
+            let mut value = json!({"agents": {"parent": {"told": [
+                {"user": "go"},
+                {"said": "", "calls": ["terminal", "read_file"]},
+                {"tool": format!("{started}{warned}")},
+                {"tool": read},
+                {"said": "", "calls": ["process"]},
+                {"tool": format!("no process {id}")},
+            ]}}});
+            let mut names = Names::default();
+            each_result(&mut value, &mut |tool, value| {
+                without_own_words(
+                    tool,
+                    value,
+                    &mut names,
+                    &mut Siblings::default(),
+                    &mut Greetings::default(),
+                );
+            });
+            value["agents"]["parent"]["told"].take()
+        };
+        let warned = "\n\n[Tool loop warning: again; count=2]";
+        let hermes = ran("proc_0123456789ab", "28", warned);
+        assert_eq!(hermes, ran("proc_ba9876543210", "null", warned));
+        assert_eq!(
+            hermes[2]["tool"],
+            json!([{"session_id": "<name 1>", "pid": "<own>", "exit_code": 0}, warned])
+        );
+        // What a file says of a number is compared.
+        assert_eq!(hermes[3]["tool"], json!({"pid": 7}));
+        assert_eq!(hermes[5]["tool"], "no process <name 1>");
+        assert_ne!(hermes, ran("proc_ba9876543210", "null", ""));
     }
 
     fn told(id: &str, seconds: &str, tools: &str, path: &str, rest: &str) -> Value {

@@ -25,20 +25,6 @@ impl Siblings {
         }
     }
 
-    /// The same in all texts that are JSON, as a conversation holds them.
-    pub fn numbered_within(&mut self, value: &mut Value) {
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| self.numbered_within(item)),
-            Value::Object(fields) => {
-                fields
-                    .values_mut()
-                    .for_each(|field| self.numbered_within(field));
-                self.warning(value);
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-
     fn warning(&mut self, value: &mut Value) {
         if let Some(Value::String(text)) = value.get_mut(WARNING) {
             *text = self.plain(text);

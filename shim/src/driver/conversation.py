@@ -144,8 +144,9 @@ class Conversation:
                 session_id=self.session.key,
             )
             agent.session_cwd = self.session.cwd
-            # No second conversation about what is to be noted: nobody scripts its answers.
+            # No second conversation about what is to be noted or learned: nobody scripts its answers.
             agent._memory_nudge_interval = 0
+            agent._skill_nudge_interval = 0
             self.converse(agent)
             ending = self.OVER
         except BaseException as error:  # noqa: BLE001 - whatever Hermes raises is the observation

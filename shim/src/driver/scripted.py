@@ -4,7 +4,8 @@ Unlike in a case of single steps, nobody waits between two calls: every agent's
 model answers at once with the next answer the case has for it. What each model
 was told is handed back. Between two turns of the user the front end's part is
 done with Hermes' own functions: what background work came to is put into words
-by Hermes and said in the user's place.
+by Hermes and said in the user's place. What the user has to say besides, the
+case says: it comes when nothing runs in the background any more.
 """
 
 import json
@@ -16,6 +17,8 @@ from hermes_shim_conversation import MARK, PARENT, Conversation
 NOTHING_MORE = "done"
 # How often the front end looks whether work in the background is over.
 LOOK_SECONDS = 0.02
+# What stands for a place in an earlier result: its number among those its agent was given, and a JSON pointer.
+FROM, AT = "$from", "at"
 # Turns a case may take, those that tell of background work included.
 TURNS_MAX = 20
 
@@ -23,8 +26,9 @@ TURNS_MAX = 20
 class Scripted(Conversation):
     """A conversation in which each agent's model has its answers beforehand."""
 
-    def __init__(self, session, script):
+    def __init__(self, session, script, words=()):
         self.script = {actor: list(answers) for actor, answers in script.items()}
+        self.words = list(words)
         self.told = {}
         self.requests = {}
         self.last_words = ""
@@ -32,7 +36,7 @@ class Scripted(Conversation):
         super().__init__(session)
 
     def converse(self, agent):
-        """The user's turn, and one more for each piece of background work that ends."""
+        """The user's turns, and one more for each piece of background work that ends."""
         words, history = MARK + PARENT, None
         for _ in range(TURNS_MAX):
             came = agent.run_conversation(
@@ -42,7 +46,9 @@ class Scripted(Conversation):
             history = came["messages"]
             words = self.what_ended()
             if words is None:
-                return
+                if not self.words:
+                    return
+                words = self.words.pop(0)
         raise RuntimeError(f"more than {TURNS_MAX} turns")
 
     def what_ended(self):
@@ -71,7 +77,7 @@ class Scripted(Conversation):
                 continue
             self.requests[actor] = self.requests.get(actor, 0) + 1
             self.told[actor] = request.messages
-            request.reply.put(self.answer(actor))
+            request.reply.put(self.answer(actor, request.messages))
         if self.ended[PARENT] != self.OVER:
             raise RuntimeError(self.ended[PARENT])
         return {
@@ -82,14 +88,15 @@ class Scripted(Conversation):
             },
         }
 
-    def answer(self, actor):
+    def answer(self, actor, messages):
+        results = [m.get("content") for m in messages if m["role"] == "tool"]
         answers = self.script.get(actor)
         said = answers.pop(0) if answers else {"text": NOTHING_MORE}
         message = {"role": "assistant", "content": said.get("text", "")}
         calls = []
         for index, call in enumerate(said.get("calls", [])):
             self.number += 1
-            arguments = call["arguments"]
+            arguments = filled(call["arguments"], results)
             if not isinstance(arguments, str):
                 arguments = json.dumps(arguments, separators=(",", ":"), ensure_ascii=False)
             function = {"name": call["name"], "arguments": arguments}
@@ -102,6 +109,28 @@ class Scripted(Conversation):
         self.thread.join()
         self.server.shutdown()
         self.server.server_close()
+
+
+def filled(given, results):
+    """Arguments with what stands for a place in an earlier result (`world::script`) filled in."""
+    if isinstance(given, list):
+        return [filled(item, results) for item in given]
+    if not isinstance(given, dict):
+        return given
+    number = given.get(FROM)
+    if set(given) == {FROM, AT} and isinstance(number, int):
+        return found(results[number - 1] if 0 < number <= len(results) else None, given[AT])
+    return {name: filled(item, results) for name, item in given.items()}
+
+
+def found(result, pointer):
+    try:
+        value = json.loads(result)
+        for key in pointer.split("/")[1:]:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+    except (TypeError, ValueError, LookupError):
+        return None
+    return value
 
 
 def heard(message):

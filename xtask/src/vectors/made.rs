@@ -8,6 +8,7 @@ mod approval_matrix;
 mod bad_input;
 mod batch;
 mod chat_drawn;
+mod chat_turns;
 mod clarify;
 mod code;
 mod cronjob;
@@ -42,6 +43,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         search::here()?,
         batch::suite()?,
         chat_drawn::suite()?,
+        chat_turns::suite()?,
         skills::suite()?,
         terminal::suite()?,
         process::suite()?,

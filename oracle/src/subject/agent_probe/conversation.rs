@@ -1,13 +1,15 @@
 //! Whole conversations of the agent, with models that say what a case says.
 //!
 //! The script names each agent by the first line of its task; its model gives
-//! the next answer the script has for it. The value holds what each model was
-//! told, and the first one's last words.
+//! the next answer the script has for it. The user begins, and says what the
+//! case has them say besides when the model has answered. The value holds what
+//! each model was told, and the first one's last words.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
+use bisim_world::script;
 use hermitcrab::chat::Chat;
 use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
 use hermitcrab::runtime::{Counts, GrantWords, Guard, Reminder, WorkLimits};
@@ -53,6 +55,7 @@ pub(super) fn answer(
         .and_then(Value::as_bool)
         .unwrap_or(true);
     let reminder = reminder(settings);
+    let besides = besides(input)?;
     let last_words = world.with_runtime(|runtime| {
         let first = runtime.first_agent();
         runtime
@@ -64,9 +67,14 @@ pub(super) fn answer(
             .guarded(guard)
             .naming_unwritten(names_unwritten)
             .reminding(reminder);
-        chat.turn(runtime, &mut models, &format!("{MARK}{PARENT}"))
-            .map(|turn| turn.text)
-            .map_err(|error| error.to_string())
+        let mut last_words = String::new();
+        for words in std::iter::once(format!("{MARK}{PARENT}")).chain(besides) {
+            last_words = chat
+                .turn(runtime, &mut models, &words)
+                .map_err(|error| error.to_string())?
+                .text;
+        }
+        Ok(last_words)
     })?;
     let last_words = last_words.map_err(ProbeError::Failed)?;
     let agents: Map<String, Value> = std::mem::take(&mut models.0.borrow_mut().told)
@@ -82,8 +90,38 @@ pub(super) fn answer(
 /// The models of all agents of a conversation.
 #[derive(Default)]
 struct Models {
-    answers: HashMap<String, VecDeque<ModelReply>>,
+    answers: HashMap<String, VecDeque<Answer>>,
     told: BTreeMap<String, (u32, Vec<Value>)>,
+}
+
+/// An answer the script has.
+struct Answer {
+    text: String,
+    /// Identity, tool and arguments; these may stand for what an earlier result holds.
+    calls: Vec<(String, String, Value)>,
+}
+
+impl Answer {
+    /// What is answered to whom these results were given.
+    fn given(self, results: &[String]) -> ModelReply {
+        let calls = self.calls.into_iter().map(|(id, tool, arguments)| {
+            let arguments = match script::value(&arguments, results) {
+                Value::String(text) => text,
+                table => table.to_string(),
+            };
+            ProposedCall {
+                id,
+                tool,
+                arguments,
+            }
+        });
+        ModelReply {
+            text: self.text,
+            calls: calls.collect(),
+            tokens: (1, 1),
+            ..ModelReply::default()
+        }
+    }
 }
 
 /// The same models for the conversation and for the jobs that it runs.
@@ -113,19 +151,26 @@ impl ModelPort for Models {
         let told = self.told.entry(actor.clone()).or_default();
         told.0 += 1;
         told.1 = request.messages.iter().filter_map(heard).collect();
-        let reply = self
+        let answer = self
             .answers
             .get_mut(&actor)
             .and_then(VecDeque::pop_front)
-            .unwrap_or_else(|| ModelReply {
+            .unwrap_or_else(|| Answer {
                 text: NOTHING_MORE.to_owned(),
-                ..ModelReply::default()
+                calls: Vec::new(),
             });
-        Ok(ModelReply {
-            tokens: (1, 1),
-            ..reply
-        })
+        Ok(answer.given(&results(&request)))
     }
+}
+
+fn results(request: &ModelRequest<'_>) -> Vec<String> {
+    let texts = request.messages.iter().filter_map(|message| match message {
+        Message::Tool { text, .. } => Some(text.clone()),
+        Message::System(_) | Message::User(_) | Message::Told(_) | Message::Assistant { .. } => {
+            None
+        }
+    });
+    texts.collect()
 }
 
 fn actor(words: &str) -> Option<String> {
@@ -146,7 +191,16 @@ fn heard(message: &Message) -> Option<Value> {
     }
 }
 
-fn answers(input: &Value) -> Result<HashMap<String, VecDeque<ModelReply>>, ProbeError> {
+/// What the user says after their first words.
+fn besides(input: &Value) -> Result<Vec<String>, ProbeError> {
+    let Some(said) = input.get("user") else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_value(said.clone())
+        .map_err(|error| ProbeError::BadInput(format!("`user`: {error}")))
+}
+
+fn answers(input: &Value) -> Result<HashMap<String, VecDeque<Answer>>, ProbeError> {
     let wrong = |what: &str| ProbeError::BadInput(format!("the script: {what}"));
     let script = field(input, "script")?
         .as_object()
@@ -165,23 +219,16 @@ fn answers(input: &Value) -> Result<HashMap<String, VecDeque<ModelReply>>, Probe
                 .flatten()
             {
                 number += 1;
-                calls.push(ProposedCall {
-                    id: format!("call_{number}"),
-                    tool: super::input::text(call, "name")?.to_owned(),
-                    arguments: match field(call, "arguments")? {
-                        Value::String(text) => text.clone(),
-                        table => table.to_string(),
-                    },
-                });
+                calls.push((
+                    format!("call_{number}"),
+                    super::input::text(call, "name")?.to_owned(),
+                    field(call, "arguments")?.clone(),
+                ));
             }
-            replies.push_back(ModelReply {
-                text: one
-                    .get("text")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned(),
+            let text = one.get("text").and_then(Value::as_str);
+            replies.push_back(Answer {
+                text: text.unwrap_or_default().to_owned(),
                 calls,
-                ..ModelReply::default()
             });
         }
         all.insert(actor.clone(), replies);

@@ -46,7 +46,8 @@ pub fn suite() -> anyhow::Result<Suite> {
     })
 }
 
-fn world() -> Value {
+/// The few files such conversations are about.
+pub(super) fn world() -> Value {
     json!({"cwd": super::WORKSPACE, "files": [
         {"path": at("a.txt"), "text": "one\ntwo\nthree\n"},
         {"path": at("b.txt"), "text": "two\nfour\n"},
@@ -113,7 +114,8 @@ fn any(draw: &mut Draw) -> anyhow::Result<&'static str> {
     }
 }
 
-type Call = (&'static str, Value);
+/// A tool and its arguments.
+pub(super) type Call = (&'static str, Value);
 
 fn read(draw: &mut Draw) -> anyhow::Result<Call> {
     let path = if draw.chance(12)? {
@@ -294,7 +296,8 @@ fn todo(draw: &mut Draw) -> anyhow::Result<Call> {
     Ok(("todo", args))
 }
 
-fn call(draw: &mut Draw, kind: &str) -> anyhow::Result<Call> {
+/// A call of ordinary work.
+pub(super) fn call(draw: &mut Draw, kind: &str) -> anyhow::Result<Call> {
     let end = match kind {
         "files" => 9,
         "commands" => 14,
@@ -312,6 +315,25 @@ fn call(draw: &mut Draw, kind: &str) -> anyhow::Result<Call> {
     }
 }
 
+/// The calls of an answer that tell the same each time: whether a search beside a change
+/// finds the old or the new is chance under Hermes.
+pub(super) fn steady(answer: Vec<Call>) -> Vec<Call> {
+    let searches = answer.iter().any(|(tool, _)| *tool == "search_files");
+    answer
+        .into_iter()
+        .filter(|(tool, _)| !(searches && matches!(*tool, "write_file" | "patch")))
+        .collect()
+}
+
+/// An answer that makes these calls.
+pub(super) fn answered(calls: &[Call]) -> Value {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|(tool, arguments)| json!({"name": tool, "arguments": arguments}))
+        .collect();
+    json!({ "calls": calls })
+}
+
 fn case(draw: &mut Draw) -> anyhow::Result<Draft> {
     let kind = draw.one(&["files", "commands", "all"])?;
     let mut answers = Vec::new();
@@ -327,14 +349,7 @@ fn case(draw: &mut Draw) -> anyhow::Result<Draft> {
             last = Some(next.clone());
             answer.push(next);
         }
-        // Whether a search beside a change finds the old or the new is chance under Hermes.
-        let searches = answer.iter().any(|(tool, _)| *tool == "search_files");
-        let calls: Vec<Value> = answer
-            .iter()
-            .filter(|(tool, _)| !(searches && matches!(*tool, "write_file" | "patch")))
-            .map(|(tool, arguments)| json!({"name": tool, "arguments": arguments}))
-            .collect();
-        answers.push(json!({ "calls": calls }));
+        answers.push(answered(&steady(answer)));
     }
     answers.push(json!({"text": "that is all"}));
     Ok(Draft::made().flag(kind).probe(
