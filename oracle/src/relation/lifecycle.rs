@@ -62,8 +62,8 @@ const NOTIONS_HERMES_LACKS: [Notion; 8] = [
     },
 ];
 
-/// There is no such grant, or none any more: ending it changes nothing for anybody.
-const NOT_THERE: &str = "unknown-grant";
+/// There is no such grant or agent, or none any more: ending it changes nothing for anybody.
+const NOT_THERE: [&str; 2] = ["unknown-grant", "unknown-agent"];
 
 fn notion_of(code: &str) -> Option<&'static Notion> {
     NOTIONS_HERMES_LACKS
@@ -77,7 +77,7 @@ pub(super) fn did_not_happen(hermes: &StepSeen, agent: &StepSeen) -> Option<Stri
     let of = |seen: &StepSeen, is_known: fn(&str) -> bool| {
         let all = seen.meanwhile.iter().flatten();
         let mut lacking = all.map(|happened| happened.lacks.clone());
-        lacking.find(|lacks| !lacks.is_empty() && lacks != NOT_THERE && !is_known(lacks))
+        lacking.find(|lacks| !lacks.is_empty() && !NOT_THERE.contains(&lacks.as_str()) && !is_known(lacks))
     };
     let told = |who: &str, lacks: &str| {
         format!("what was to happen while {who} user was asked did not: {lacks}")
@@ -161,6 +161,7 @@ mod tests {
             ("", "", None),
             ("no-mode", "unknown-grant", None),
             ("unknown-grant", "", None),
+            ("", "unknown-agent", None),
             (
                 "",
                 "no-mode",

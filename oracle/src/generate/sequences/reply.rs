@@ -30,6 +30,8 @@ pub enum Doing {
     Refuse,
     /// What outlives a session is taken back.
     Withdraw,
+    /// The child with this number, modulo those of the whole script, is ended.
+    EndChild(usize),
 }
 
 impl Reply {
@@ -45,6 +47,7 @@ impl Reply {
             0..=4 => None,
             5..=6 => Some(Doing::Revoke(bytes.choose_index(4)?)),
             7 => Some(Doing::Advance(bytes.choose_index(ADVANCES.len())?)),
+            8 if bytes.arbitrary()? => Some(Doing::EndChild(bytes.choose_index(3)?)),
             8 => Some(Doing::Refuse),
             _ if bytes.arbitrary()? => Some(Doing::End),
             _ => Some(Doing::Withdraw),
@@ -61,12 +64,10 @@ impl Reply {
         let first = match self.first {
             None => None,
             Some(Doing::Revoke(number)) => {
-                let grants: Vec<&str> = script.iter().filter_map(grant).collect();
-                let place = number.checked_rem(grants.len());
-                let named = place.and_then(|place| grants.get(place));
-                named.map(|grant| Meanwhile::Revoke {
-                    grant: (*grant).to_owned(),
-                })
+                named(number, script, grant).map(|grant| Meanwhile::Revoke { grant })
+            }
+            Some(Doing::EndChild(number)) => {
+                named(number, script, child).map(|child| Meanwhile::EndAgent { child })
             }
             Some(Doing::Advance(number)) => ADVANCES
                 .get(number)
@@ -110,6 +111,7 @@ impl Doing {
             Self::End => "session-end-while-asked",
             Self::Refuse => "refusing-while-asked",
             Self::Withdraw => "withdrawal-while-asked",
+            Self::EndChild(_) => "child-end-while-asked",
         }
     }
 
@@ -122,8 +124,29 @@ impl Doing {
             "e" if rest.is_empty() => Self::End,
             "m" if rest.is_empty() => Self::Refuse,
             "w" if rest.is_empty() => Self::Withdraw,
+            "k" => Self::EndChild(number()?),
             _ => return None,
         })
+    }
+}
+
+/// The thing with this number, modulo those that the script has.
+fn named(number: usize, script: &[Step], of: fn(&Step) -> Option<&str>) -> Option<String> {
+    let all: Vec<&str> = script.iter().filter_map(of).collect();
+    let place = number.checked_rem(all.len())?;
+    all.get(place).map(|name| (*name).to_owned())
+}
+
+fn child(step: &Step) -> Option<&str> {
+    match step {
+        Step::Spawn { child, .. } => Some(child),
+        Step::Call { .. }
+        | Step::Probe { .. }
+        | Step::Grant(_)
+        | Step::Revoke { .. }
+        | Step::Advance { .. }
+        | Step::EndSession {}
+        | Step::Restart(_) => None,
     }
 }
 
@@ -150,6 +173,7 @@ impl fmt::Display for Reply {
             Some(Doing::End) => f.write_str("!e"),
             Some(Doing::Refuse) => f.write_str("!m"),
             Some(Doing::Withdraw) => f.write_str("!w"),
+            Some(Doing::EndChild(number)) => write!(f, "!k{number}"),
         }
     }
 }
@@ -172,6 +196,8 @@ mod tests {
             ("1!m+c2.0", r#"[{"mode":{"to":"reject_all"}}]"#),
             ("1!w+c2.0", ""),
             ("1!w+x0+c2.0", r#"[{"withdraw":{}}]"#),
+            ("1!k1+h0+s1+c2.1", r#"[{"end_agent":{"child":"k1"}}]"#),
+            ("1!k0+h0+c2.0", ""),
             ("1+c2.0", ""),
         ] {
             let sequence = Sequence::named(name).unwrap();
