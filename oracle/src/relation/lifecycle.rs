@@ -77,7 +77,9 @@ pub(super) fn did_not_happen(hermes: &StepSeen, agent: &StepSeen) -> Option<Stri
     let of = |seen: &StepSeen, is_known: fn(&str) -> bool| {
         let all = seen.meanwhile.iter().flatten();
         let mut lacking = all.map(|happened| happened.lacks.clone());
-        lacking.find(|lacks| !lacks.is_empty() && !NOT_THERE.contains(&lacks.as_str()) && !is_known(lacks))
+        lacking.find(|lacks| {
+            !lacks.is_empty() && !NOT_THERE.contains(&lacks.as_str()) && !is_known(lacks)
+        })
     };
     let told = |who: &str, lacks: &str| {
         format!("what was to happen while {who} user was asked did not: {lacks}")
