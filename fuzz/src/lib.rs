@@ -14,8 +14,11 @@ const EVERY: u64 = 8;
 
 /// Nothing is told while this is nought. Name and form are the compiler's
 /// (`-sanitizer-coverage-gated-trace-callbacks`); without that option all comparisons of numbers
-/// are told.
+/// are told. It stands in the section the compiler puts it in: the address sanitizer lets a
+/// variable with such a section be, and would else guard the bytes behind another module's copy,
+/// which are the engine's counters.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "__sancov_gate")]
 static __sancov_should_track: AtomicU64 = AtomicU64::new(0);
 
 /// For targets whose law reads text, before each input.
