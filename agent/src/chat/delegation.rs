@@ -140,7 +140,6 @@ impl Chat {
     /// What goes along with a task.
     fn forwarded(&self, runtime: &Runtime, task: &Task) -> Result<Vec<GrantId>, ToolResult> {
         let mut forward = runtime.harmless_grants(self.agent);
-        forward.extend(runtime.asking_grants(self.agent));
         if task.role == Role::Orchestrator && self.depth + 1 < self.limits.depth_max {
             forward.extend(runtime.spawning_grants(self.agent));
         }
@@ -162,6 +161,11 @@ impl Chat {
                     )));
                 }
             }
+        }
+        let asking = runtime.asking_grants(self.agent);
+        // A right to ask that is named goes along alone, and may be one that ends.
+        if !asking.iter().any(|right| forward.contains(right)) {
+            forward.extend(asking);
         }
         Ok(forward)
     }
