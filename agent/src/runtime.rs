@@ -450,10 +450,7 @@ impl Runtime {
         })?;
         match (parts.spawned, parts.denials.into_iter().next()) {
             (Some((child, _)), _) => {
-                let state = match self.agents.get(&parent) {
-                    Some(parent) => parent.childs(&self.config),
-                    None => AgentState::new(&self.config),
-                };
+                let state = AgentState::of_child(self.agents.get(&parent), &self.config);
                 self.agents.insert(child, state);
                 Ok(child)
             }

@@ -81,15 +81,19 @@ impl AgentState {
         }
     }
 
-    /// The memory of an agent that this one starts: it begins where this one stands, with what
-    /// its commands exported, and goes its own way from there.
-    pub(super) fn childs(&self, config: &RuntimeConfig) -> Self {
-        Self {
-            cwd: self.cwd.clone(),
-            cwd_is_from_command: self.cwd_is_from_command,
-            exported: self.exported.clone(),
-            shell_is_used: self.shell_is_used,
-            ..Self::new(config)
+    /// The memory of an agent that another one starts: it begins where that one stands, with
+    /// what its commands exported, and goes its own way from there.
+    pub(super) fn of_child(parent: Option<&Self>, config: &RuntimeConfig) -> Self {
+        let new = Self::new(config);
+        match parent {
+            None => new,
+            Some(parent) => Self {
+                cwd: parent.cwd.clone(),
+                cwd_is_from_command: parent.cwd_is_from_command,
+                exported: parent.exported.clone(),
+                shell_is_used: parent.shell_is_used,
+                ..new
+            },
         }
     }
 }
