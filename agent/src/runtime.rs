@@ -392,12 +392,6 @@ impl Runtime {
         self.is_an_editors = true;
     }
 
-    /// From here on nothing is promised to be told later: the session is over when its
-    /// one turn is, as a job's is.
-    pub fn end_with_its_turn(&mut self) {
-        self.ends_with_its_turn = true;
-    }
-
     /// The processes that serve the sandbox and are no command's.
     #[must_use]
     pub fn sandbox_helpers(&self) -> Vec<u32> {

@@ -274,7 +274,8 @@ fn directory(args: &FuzzArgs) -> String {
         | Target::Races
         | Target::Crashes
         | Target::Plans
-        | Target::BenignTools => {
+        | Target::BenignTools
+        | Target::Conversations => {
             format!("fuzz-{}-{}", args.target.word(), args.seed)
         }
     }

@@ -12,6 +12,8 @@
 //! they are only ever run inside a world.
 
 pub mod benign;
+pub mod choices;
+pub mod conversations;
 pub mod crashes;
 pub mod effect;
 pub mod judge;
@@ -34,6 +36,8 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
+pub use choices::Choices;
+pub use conversations::Talk;
 pub use crashes::{CRASHES, Crash};
 pub use effect::{Effect, SEEDS, Seed};
 pub use operator::{Class, Operator, Salt};

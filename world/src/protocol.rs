@@ -306,6 +306,36 @@ impl Step {
             | Self::Spawn { .. } => None,
         }
     }
+
+    /// The grant this step adds, if it adds one.
+    #[must_use]
+    pub const fn granted(&self) -> Option<&Held> {
+        match self {
+            Self::Grant(held) => Some(held),
+            Self::Call { .. }
+            | Self::Probe { .. }
+            | Self::Revoke { .. }
+            | Self::Advance { .. }
+            | Self::EndSession {}
+            | Self::Restart(_)
+            | Self::Spawn { .. } => None,
+        }
+    }
+
+    /// The child this step starts, if it starts one.
+    #[must_use]
+    pub const fn started(&self) -> Option<&str> {
+        match self {
+            Self::Spawn { child, .. } => Some(child.as_str()),
+            Self::Call { .. }
+            | Self::Probe { .. }
+            | Self::Grant(_)
+            | Self::Revoke { .. }
+            | Self::Advance { .. }
+            | Self::EndSession {}
+            | Self::Restart(_) => None,
+        }
+    }
 }
 
 /// One step of a script.

@@ -57,8 +57,8 @@ impl Chat {
     }
 
     /// Starts the children of a call. The first agent's children work when it
-    /// has nothing more to call, unless as much as may be is handed out already;
-    /// a child's own at once.
+    /// has nothing more to call, unless as much as may be is handed out already or the
+    /// session ends with its turn, as a job's does; a child's own at once.
     pub(super) fn delegate(
         &mut self,
         runtime: &mut Runtime,
@@ -107,7 +107,8 @@ impl Chat {
             started: runtime.now(),
             moment: ambient::local_time(ambient::wall_time()).replace('T', " "),
         };
-        if self.depth == 0 && self.delegated.len() < self.limits.tasks_max {
+        let is_told_later = !runtime.ends_with_its_turn();
+        if self.depth == 0 && is_told_later && self.delegated.len() < self.limits.tasks_max {
             let goals: Vec<&str> = batch
                 .jobs
                 .iter()
@@ -131,8 +132,12 @@ impl Chat {
         if self.depth == 0
             && let Some(fields) = result.as_object_mut()
         {
-            // Only where no more may be handed out does the first agent wait.
-            fields.insert("note".to_owned(), told::WAITED.into());
+            let note = if is_told_later {
+                told::WAITED
+            } else {
+                told::NOT_LATER
+            };
+            fields.insert("note".to_owned(), note.into());
         }
         Ok(ToolResult::ran(&result))
     }

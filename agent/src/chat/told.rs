@@ -24,6 +24,12 @@ pub(super) const WAITED: &str = "The background delegation pool was at capacity 
                                  result is included above. Raise delegation.max_concurrent_children in config.yaml to \
                                  allow more concurrent background delegations.";
 
+/// The same, where nothing could be told of it after the turn.
+pub(super) const NOT_LATER: &str = "background=true is not available in this session \u{2014} it cannot receive a \
+                                    detached subagent result after the turn ends (a one-shot runner such as \
+                                    `hermes -z` or a cron job, or a stateless HTTP endpoint). The subagent(s) ran \
+                                    SYNCHRONOUSLY and the result is included above.";
+
 /// Paths of changed files that are named in a report.
 const PATHS_MAX: usize = 8;
 

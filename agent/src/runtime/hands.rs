@@ -132,14 +132,15 @@ impl Hands<'_> {
 
     /// Whether the session is over when this turn is, so that nothing can be told later.
     #[must_use]
-    pub fn ends_with_its_turn(&self) -> bool {
-        self.runtime.ends_with_its_turn
+    pub const fn ends_with_its_turn(&self) -> bool {
+        self.runtime.ends_with_its_turn()
     }
 
-    /// Whether an editor is shown every edit before its tool is called.
+    /// Whether an editor is shown every edit of this agent before its tool is called. One that
+    /// was handed work has its tools say what is wrong with an edit.
     #[must_use]
     pub fn is_an_editors(&self) -> bool {
-        self.runtime.is_an_editors
+        self.runtime.is_an_editors && self.by == self.runtime.first_agent()
     }
 
     /// The time on the session's own clock.

@@ -62,7 +62,8 @@ impl By {
             | Target::Sequences
             | Target::Crashes
             | Target::Plans
-            | Target::BenignTools => None,
+            | Target::BenignTools
+            | Target::Conversations => None,
         }
     }
 

@@ -174,7 +174,8 @@ impl Trio {
             | Specimen::Sequence(_)
             | Specimen::Crash(_)
             | Specimen::Plan(_)
-            | Specimen::Work(_) => self.compare(specimen, judge, &mut out),
+            | Specimen::Work(_)
+            | Specimen::Talk(_) => self.compare(specimen, judge, &mut out),
             Specimen::Race(_) => self.race(specimen, judge, &mut out),
         };
         match fate {
@@ -411,7 +412,10 @@ pub fn found(specimen: &Specimen, case: &Case, result: &CaseResult) -> Option<Ki
     }
     // The catalogue names differences of the suites; what these cases grant they say themselves.
     let fails = !result.verdict.kind.passes();
-    fails.then(|| named::unnamed(case, result)).flatten()
+    let kind = fails.then(|| named::unnamed(case, result)).flatten()?;
+    // Where something is refused, the words differ and so may all that comes after them.
+    let is_compared = !matches!(specimen, Specimen::Talk(talk) if !talk.is_ordinary());
+    (is_compared || kind.is_unsafe()).then_some(kind)
 }
 
 /// Leaves out parts as long as it is as bad, and says what is seen of what is left;

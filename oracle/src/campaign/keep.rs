@@ -45,7 +45,7 @@ impl Deal {
             Self::Worlds(Target::Races) => 5,
             Self::Worlds(Target::Commands | Target::Sequences) => 3,
             Self::Worlds(Target::Paths | Target::Plans | Target::BenignTools) => 2,
-            Self::Worlds(Target::Crashes) => 1,
+            Self::Worlds(Target::Crashes | Target::Conversations) => 1,
         }
     }
 }

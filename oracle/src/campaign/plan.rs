@@ -194,7 +194,7 @@ mod tests {
     use bisim_world::protocol::Context;
 
     use super::*;
-    use crate::generate::Class;
+    use crate::generate::{Class, conversations};
 
     #[test]
     fn a_place_has_one_variant_and_a_seed_gives_another_campaign() {
@@ -240,7 +240,8 @@ mod tests {
                 | Specimen::Race(_)
                 | Specimen::Crash(_)
                 | Specimen::Plan(_)
-                | Specimen::Work(_) => None,
+                | Specimen::Work(_)
+                | Specimen::Talk(_) => None,
             })
             .collect();
         assert_eq!(seen.len(), ACTIONS.len() * PLACES.len());
@@ -253,6 +254,21 @@ mod tests {
             .map(|specimen| specimen.to_string())
             .collect();
         assert_eq!(seen.len() as u64, CRASH_SINGLES);
+    }
+
+    #[test]
+    fn every_move_and_every_call_beyond_comes_in_conversations_and_half_of_them_are_ordinary() {
+        let mut seen = BTreeSet::new();
+        let mut ordinary = 0;
+        for index in 0..2_000 {
+            let Some(Specimen::Talk(talk)) = specimen(Target::Conversations, 5, index) else {
+                panic!("no conversation at {index}");
+            };
+            ordinary += u32::from(talk.is_ordinary());
+            seen.extend(talk.classes());
+        }
+        assert_eq!(seen, conversations::families().collect());
+        assert!((800..1_200).contains(&ordinary), "{ordinary}");
     }
 
     #[test]

@@ -97,7 +97,8 @@ pub fn read(place: &Path) -> Result<Seen, String> {
             | Target::Races
             | Target::Crashes
             | Target::Plans
-            | Target::BenignTools => {
+            | Target::BenignTools
+            | Target::Conversations => {
                 format!("{}, seed {seed}: {}", target.word(), tally.line())
             }
         },

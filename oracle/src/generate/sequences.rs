@@ -18,7 +18,7 @@ use std::fmt;
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, Step, UserModel};
 
-pub use call::CALLS;
+pub use call::{Args, CALLS, files};
 pub use moves::{ADVANCES, DAMAGES, HOLDS, Move};
 pub use reply::{Doing, Reply};
 

@@ -10,6 +10,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::Context;
 use serde::{Deserialize, Serialize};
 
+use super::conversations::Talk;
 use super::crashes::Crash;
 use super::paths::PathCall;
 use super::plans::Trial;
@@ -50,11 +51,13 @@ pub enum Target {
     Plans,
     /// Ordinary work with the tools.
     BenignTools,
+    /// Whole conversations of models, some of which were talked into something.
+    Conversations,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Commands,
         Self::Paths,
         Self::Sequences,
@@ -62,6 +65,7 @@ impl Target {
         Self::Crashes,
         Self::Plans,
         Self::BenignTools,
+        Self::Conversations,
     ];
 
     /// Its word.
@@ -75,6 +79,7 @@ impl Target {
             Self::Crashes => "crashes",
             Self::Plans => "plans",
             Self::BenignTools => "benign-tools",
+            Self::Conversations => "conversations",
         }
     }
 
@@ -102,6 +107,8 @@ pub enum Specimen {
     Plan(Trial),
     /// Ordinary work.
     Work(Errand),
+    /// A conversation.
+    Talk(Talk),
 }
 
 impl Specimen {
@@ -118,6 +125,7 @@ impl Specimen {
             Target::Crashes => Self::Crash(Crash::arbitrary(bytes)?),
             Target::Plans => Self::Plan(Trial::arbitrary(bytes)?),
             Target::BenignTools => Self::Work(Errand::arbitrary(bytes)?),
+            Target::Conversations => Self::Talk(Talk::arbitrary(bytes)?),
         })
     }
 
@@ -131,6 +139,7 @@ impl Specimen {
             Some(("crash", rest)) => Crash::named(rest).map(Self::Crash),
             Some(("plan", rest)) => Trial::named(rest).map(Self::Plan),
             Some(("work", rest)) => Errand::named(rest).map(Self::Work),
+            Some(("talk", rest)) => Talk::named(rest).map(Self::Talk),
             Some(_) => None,
             None => Variant::named(name).map(Self::Command),
         }
@@ -147,6 +156,7 @@ impl Specimen {
             Self::Crash(crash) => crash.case_file(),
             Self::Plan(trial) => trial.case_file()?,
             Self::Work(errand) => errand.case_file(),
+            Self::Talk(talk) => talk.case_file(),
         };
         // Each kind writes its name there, to be made again from.
         let name = &file.source.as_ref()?.row;
@@ -165,6 +175,7 @@ impl Specimen {
             Self::Crash(crash) => crash.classes(),
             Self::Plan(trial) => trial.classes(),
             Self::Work(errand) => errand.classes(),
+            Self::Talk(talk) => talk.classes(),
         };
         classes.sort_unstable();
         classes.dedup();
@@ -181,6 +192,7 @@ impl Specimen {
             Self::Crash(crash) => Some(crash.context),
             Self::Plan(trial) => Some(trial.context),
             Self::Work(errand) => Some(errand.context),
+            Self::Talk(talk) => Some(talk.context),
             Self::Race(_) => None,
         }
     }
@@ -197,6 +209,7 @@ impl Specimen {
             // Nothing can be left out of one.
             Self::Race(_) => Vec::new(),
             Self::Work(errand) => errand.smaller().map(Self::Work).collect(),
+            Self::Talk(talk) => talk.smaller().map(Self::Talk).collect(),
         }
     }
 }
@@ -211,6 +224,7 @@ impl fmt::Display for Specimen {
             Self::Crash(crash) => write!(f, "crash:{crash}"),
             Self::Plan(trial) => write!(f, "plan:{trial}"),
             Self::Work(errand) => write!(f, "work:{errand}"),
+            Self::Talk(talk) => write!(f, "talk:{talk}"),
         }
     }
 }

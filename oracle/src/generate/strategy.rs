@@ -10,7 +10,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
 
 use super::benign::Benign;
-use super::{Crash, Errand, PathCall, Race, Sequence, Specimen, Target, Trial, Variant};
+use super::{Crash, Errand, PathCall, Race, Sequence, Specimen, Talk, Target, Trial, Variant};
 
 /// As many bytes as the longest of what is made of them can use.
 const BYTES_MAX: usize = 320;
@@ -71,6 +71,11 @@ pub fn errands() -> impl Strategy<Value = Errand> + Clone {
     made()
 }
 
+/// Whole conversations.
+pub fn talks() -> impl Strategy<Value = Talk> + Clone {
+    made()
+}
+
 /// Command lines nobody should be asked about.
 pub fn benign_jobs() -> impl Strategy<Value = Benign> + Clone {
     made()
@@ -125,6 +130,8 @@ mod tests {
         assert_eq!(simplest::<Benign>().parts.len(), 1);
         assert_eq!(simplest::<Crash>().before, 1);
         assert_eq!(simplest::<Errand>().salt, 0);
+        let talk = simplest::<Talk>();
+        assert_eq!((talk.moves.len(), talk.answers.len()), (1, 1));
     }
 
     /// Bytes are taken away one at a time, so a part may stay that is not needed.

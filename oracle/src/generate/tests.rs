@@ -247,6 +247,7 @@ fn parts(specimen: &Specimen) -> usize {
             trial.twists.len() + 1 + usize::from(trial.way != super::plans::Way::File)
         }
         Specimen::Work(errand) => errand.case_file().script.len(),
+        Specimen::Talk(talk) => talk.moves.len() + talk.answers.len() + talk.asks().count(),
     };
     parts + usize::from(elsewhere)
 }
@@ -318,15 +319,16 @@ proptest! {
         crash in strategy::specimens(Target::Crashes),
         plan in strategy::specimens(Target::Plans),
         work in strategy::specimens(Target::BenignTools),
+        talk in strategy::specimens(Target::Conversations),
     ) {
-        for specimen in [command, path, sequence, race, crash, plan, work] {
+        for specimen in [command, path, sequence, race, crash, plan, work, talk] {
             is_made_again_and_shrinks(&specimen)?;
         }
     }
 
     #[test]
     fn any_name_of_a_specimen_is_read_or_refused(
-        kind in "(path:|sequence:|race:|work:|other:|)", name in "[a-z0-9~+.-]{0,60}"
+        kind in "(path:|sequence:|race:|work:|talk:|other:|)", name in "[a-z0-9~+.-]{0,60}"
     ) {
         if let Some(specimen) = Specimen::named(&format!("{kind}{name}")) {
             prop_assert!(Specimen::named(&specimen.to_string()).is_some());

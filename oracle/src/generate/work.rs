@@ -21,10 +21,8 @@ use std::fmt;
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, Drive, FileKind, FileSpec, Held, Step, UserModel};
 
-use self::{
-    draw::Draw,
-    errands::{Files, batch, read, replace, search, shell, v4a, write},
-};
+pub use self::draw::Draw;
+use self::errands::{Files, batch, read, replace, search, shell, v4a, write};
 use super::paths::Holding;
 use super::surroundings::{self, CONTEXTS, USUAL};
 use crate::case::{CWD_DEFAULT, CaseFile};

@@ -10,36 +10,14 @@ use crate::case::{BATCH_PROBE, Case};
 /// Every problem of it.
 pub(super) fn lint(case: &Case, wrong: &mut Vec<String>) {
     let job = &case.job;
-    let added = job.script.iter().filter_map(|step| match step {
-        Step::Grant(held) => Some(held),
-        Step::Call { .. }
-        | Step::Probe { .. }
-        | Step::Revoke { .. }
-        | Step::Advance { .. }
-        | Step::EndSession {}
-        | Step::Restart(_)
-        | Step::Spawn { .. } => None,
-    });
+    let added = job.script.iter().filter_map(Step::granted);
     let grants: BTreeSet<&str> = job
         .held
         .iter()
         .chain(added)
         .map(|held| held.id.as_str())
         .collect();
-    let children: BTreeSet<&str> = job
-        .script
-        .iter()
-        .filter_map(|step| match step {
-            Step::Spawn { child, .. } => Some(child.as_str()),
-            Step::Call { .. }
-            | Step::Probe { .. }
-            | Step::Grant(_)
-            | Step::Revoke { .. }
-            | Step::Advance { .. }
-            | Step::EndSession {}
-            | Step::Restart(_) => None,
-        })
-        .collect();
+    let children: BTreeSet<&str> = job.script.iter().filter_map(Step::started).collect();
     let batches = job
         .script
         .iter()

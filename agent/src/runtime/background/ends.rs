@@ -35,6 +35,18 @@ pub(super) fn ended(id: &str, command: &str, shared: &Attended) -> Option<Ended>
 }
 
 impl Runtime {
+    /// From here on nothing is promised to be told later: the session is over when its
+    /// one turn is, as a job's is.
+    pub fn end_with_its_turn(&mut self) {
+        self.ends_with_its_turn = true;
+    }
+
+    /// Whether the session is over when this turn is, so that nothing can be told later.
+    #[must_use]
+    pub const fn ends_with_its_turn(&self) -> bool {
+        self.ends_with_its_turn
+    }
+
     /// The commands in the background that have ended by themselves since something was
     /// decided last.
     #[must_use]

@@ -63,11 +63,10 @@ impl Reply {
         let has = |wanted: fn(&Step) -> bool| script.iter().any(wanted);
         let first = match self.first {
             None => None,
-            Some(Doing::Revoke(number)) => {
-                named(number, script, grant).map(|grant| Meanwhile::Revoke { grant })
-            }
+            Some(Doing::Revoke(number)) => named(number, script, |step| Some(&step.granted()?.id))
+                .map(|grant| Meanwhile::Revoke { grant }),
             Some(Doing::EndChild(number)) => {
-                named(number, script, child).map(|child| Meanwhile::EndAgent { child })
+                named(number, script, Step::started).map(|child| Meanwhile::EndAgent { child })
             }
             Some(Doing::Advance(number)) => ADVANCES
                 .get(number)
@@ -135,32 +134,6 @@ fn named(number: usize, script: &[Step], of: fn(&Step) -> Option<&str>) -> Optio
     let all: Vec<&str> = script.iter().filter_map(of).collect();
     let place = number.checked_rem(all.len())?;
     all.get(place).map(|name| (*name).to_owned())
-}
-
-fn child(step: &Step) -> Option<&str> {
-    match step {
-        Step::Spawn { child, .. } => Some(child),
-        Step::Call { .. }
-        | Step::Probe { .. }
-        | Step::Grant(_)
-        | Step::Revoke { .. }
-        | Step::Advance { .. }
-        | Step::EndSession {}
-        | Step::Restart(_) => None,
-    }
-}
-
-fn grant(step: &Step) -> Option<&str> {
-    match step {
-        Step::Grant(held) => Some(&held.id),
-        Step::Call { .. }
-        | Step::Probe { .. }
-        | Step::Revoke { .. }
-        | Step::Advance { .. }
-        | Step::EndSession {}
-        | Step::Restart(_)
-        | Step::Spawn { .. } => None,
-    }
 }
 
 impl fmt::Display for Reply {

@@ -1,5 +1,9 @@
 //! Choices from one number, the same every time.
 
+use std::convert::Infallible;
+
+use crate::generate::choices::Choices;
+
 /// A row of choices.
 pub struct Draw(u64);
 
@@ -34,5 +38,13 @@ impl Draw {
     /// True in `percent` of a hundred times.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
+    }
+}
+
+impl Choices for Draw {
+    type Error = Infallible;
+
+    fn below(&mut self, end: usize) -> Result<usize, Infallible> {
+        Ok(Self::below(self, end))
     }
 }

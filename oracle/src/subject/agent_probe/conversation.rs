@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
+use bisim_world::protocol::Context;
 use bisim_world::script;
 use hermitcrab::chat::Chat;
 use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
@@ -54,7 +55,7 @@ pub(super) fn answer(
         .get("display.file_mutation_verifier")
         .and_then(Value::as_bool)
         .unwrap_or(true);
-    let reminder = reminder(settings);
+    let reminder = reminder(settings, world.job().context);
     let besides = besides(input)?;
     let last_words = world.with_runtime(|runtime| {
         let first = runtime.first_agent();
@@ -256,17 +257,20 @@ fn limits(settings: &Map<String, Value>) -> WorkLimits {
 }
 
 /// Whether a model is reminded of checks, likewise; `auto` is yes where code is
-/// worked on.
-fn reminder(settings: &Map<String, Value>) -> Reminder {
+/// worked on, and no where people talk about other things as well (Hermes'
+/// `verification_stop._session_is_messaging_surface`).
+fn reminder(settings: &Map<String, Value>, context: Context) -> Reminder {
     let usual = Reminder::default();
+    let by_place = usual.is_wanted && context != Context::Gateway;
     Reminder {
         is_wanted: match settings.get("agent.verify_on_stop") {
             Some(Value::Bool(is_wanted)) => *is_wanted,
-            Some(Value::String(word)) => {
-                let word = word.trim().to_lowercase();
-                !["0", "false", "no", "off"].contains(&word.as_str())
-            }
-            _ => usual.is_wanted,
+            Some(Value::String(word)) => match word.trim().to_lowercase().as_str() {
+                "0" | "false" | "no" | "off" => false,
+                "1" | "true" | "yes" | "on" => true,
+                _ => by_place,
+            },
+            _ => by_place,
         },
         advises: settings
             .get("agent.verify_guidance")

@@ -1,7 +1,7 @@
 //! One step of a case's script, done by its agent.
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{QuestionTrace, Step, StepOutcome, StepTrace};
+use bisim_world::protocol::{QuestionTrace, Step, StepOutcome, StepTrace, UserModel};
 use hermitcrab::runtime::{CallReport, Fate};
 use hermitcrab_core::grant::GrantId;
 use hermitcrab_core::rules::Isolation;
@@ -82,10 +82,10 @@ impl AgentWorld<'_> {
                 let trace = probe(probes(self, name, input));
                 // A plan's steps are no calls of the script: what they asked is told here.
                 let questions = self.said.take_asked();
-                // Nor are those of a conversation, where something happens before an answer.
+                // Nor are those of a conversation, where it matters what was said to them.
                 let is_told = match name.as_str() {
                     PLAN_PROBE => true,
-                    BATCH_PROBE | CONVERSATION => self.job.user.doings().next().is_some(),
+                    BATCH_PROBE | CONVERSATION => matches!(self.job.user, UserModel::Words(_)),
                     _ => false,
                 };
                 Ok(match is_told {

@@ -1,6 +1,7 @@
 //! Drawing values from strategies, in a fixed order from a fixed seed.
 
 use anyhow::anyhow;
+use bisim::generate::Choices;
 use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -47,5 +48,13 @@ impl Draw {
     /// True in `percent` of a hundred times.
     pub fn chance(&mut self, percent: usize) -> anyhow::Result<bool> {
         Ok(self.below(100)? < percent)
+    }
+}
+
+impl Choices for Draw {
+    type Error = anyhow::Error;
+
+    fn below(&mut self, end: usize) -> anyhow::Result<usize> {
+        Self::below(self, end)
     }
 }
