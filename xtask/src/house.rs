@@ -14,6 +14,7 @@ use crate::cmd::{self, Passed};
 use crate::licences;
 
 mod named;
+mod one_build;
 mod rings;
 
 use self::rings::{Arrows, Names};
@@ -96,6 +97,7 @@ pub fn run() -> Result<Passed> {
         findings.extend(rings(package, modules)?);
     }
     findings.extend(licences::findings()?);
+    findings.extend(one_build::findings()?);
     findings.extend(named(&root, &functions)?);
     for finding in &findings {
         println!("{finding}");

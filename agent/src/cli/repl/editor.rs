@@ -71,8 +71,13 @@ impl Above {
         let printer = editor.create_external_printer().ok();
         *self.lock() = printer.and_then(|mut printer| {
             let (say, lines) = channel::<String>();
-            // A printer waits until the line before was shown, be that at the next prompt.
-            let says = move || lines.into_iter().all(|line| printer.print(line).is_ok());
+            // A printer waits until the line before was shown, be that at the next prompt. Between
+            // two prompts, such as at ^Z, it writes at once what it is given: without an end of
+            // its row the next prompt would come to stand over it.
+            let says = move || {
+                let mut rows = lines.into_iter().map(|line| format!("{line}\n"));
+                rows.all(|row| printer.print(row).is_ok())
+            };
             let thread = std::thread::Builder::new()
                 .name("above".to_owned())
                 .spawn(says);
