@@ -48,6 +48,10 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
         say(&message);
         return code;
     }
+    if words.is_some() {
+        // Nothing is said after these words, so nothing could be told then.
+        runtime.end_with_its_turn();
+    }
     let runner = cron::Runner::new(&setting.place, choice).ending(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));
     let mut chat = going.chat(&runtime, &backend.model);

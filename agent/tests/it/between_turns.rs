@@ -355,3 +355,31 @@ fn the_prompt_tells_an_end_as_it_comes_and_leaves_alone_what_is_being_typed() {
     pty.keys("exit\r");
     assert!(pty.ended().success());
 }
+
+/// What the model was told of its calls in the only conversation there is.
+fn results(home: &Home) -> String {
+    let listed: Value = serde_json::from_str(&home.ok(&["conversations", "--json"])).unwrap();
+    home.ok(&["conversations", "show", listed["id"].as_str().unwrap()])
+}
+
+#[test]
+fn who_says_all_in_one_go_is_promised_nothing_for_later_and_work_handed_out_is_waited_for() {
+    let home = settled();
+    let child = json!(["seen"]).to_string();
+    let mut words = starts("true");
+    let hands_out = json!([["delegate_task", {"goal": child}]]);
+    words.as_array_mut().unwrap().push(hands_out);
+    home.ok(&["chat", &words.to_string()]);
+    let told = results(&home);
+    assert!(told.contains("\"notify_on_complete\": false"), "{told}");
+    assert!(told.contains("notify_unsupported"), "{told}");
+    assert!(told.contains("\"summary\": \"seen\""), "{told}");
+
+    // Who says more may be told more.
+    let home = settled();
+    let mut lines = Lines::start(&home, false);
+    lines.say(&starts("true").to_string(), "done");
+    lines.end();
+    let told = results(&home);
+    assert!(told.contains("\"notify_on_complete\": true"), "{told}");
+}

@@ -414,7 +414,15 @@ fn at_the_prompt_one_begins_anew_goes_back_and_is_shown_what_was_said_last() {
 fn who_goes_on_reads_what_they_typed_and_not_what_the_agent_said_for_them() {
     let (home, _) = bench("");
     let typed = json!(["delegate_task", {"tasks": [{"goal": "count them"}]}]).to_string();
-    home.ok(&["chat", &typed]);
+    // Line by line: of words that are all there is, work is waited for where it is handed out.
+    let mut lines = home
+        .command(&home.project(), &["chat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    writeln!(lines.stdin.take().unwrap(), "{typed}").unwrap();
+    assert!(lines.wait().unwrap().success());
     let id = &listed(&home, &[])[0];
     let shown = home.ok(&["conversations", "show", id]);
     assert!(shown.contains("ASYNC DELEGATION BATCH COMPLETE"), "{shown}");

@@ -36,7 +36,7 @@ pub(super) fn ended(id: &str, command: &str, shared: &Attended) -> Option<Ended>
 
 impl Runtime {
     /// From here on nothing is promised to be told later: the session is over when its
-    /// one turn is, as a job's is.
+    /// one turn is, as that of a job is, and of `chat WORDS`.
     pub fn end_with_its_turn(&mut self) {
         self.ends_with_its_turn = true;
     }
