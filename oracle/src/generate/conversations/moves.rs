@@ -36,7 +36,7 @@ pub const KINDS: [&str; 7] = [
 pub enum Ask {
     /// Ordinary work, drawn from this number.
     Work(u16),
-    /// One of [`beyond`].
+    /// One of the calls beyond what a conversation is about.
     Beyond(usize),
 }
 
