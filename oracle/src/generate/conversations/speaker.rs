@@ -31,8 +31,8 @@ pub const ENDING: [&str; 9] = [
     "printf '\\033[1mbold\\033[0m\\n'; pwd",
 ];
 
-/// Commands that go on and say nothing.
-pub const STAYING: [&str; 3] = ["sleep 300", "cat > /dev/null", "tail -f /dev/null"];
+/// Commands that go on and say nothing, whatever there is to read.
+pub const STAYING: [&str; 3] = ["sleep 300", "sleep 300 > /dev/null", "tail -f /dev/null"];
 
 /// A model's answers so far, and what came of its calls.
 #[derive(Debug, Default)]
