@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bisim_world::protocol::{Decision, EffectKind, FsEffect, Held, NetAttempt, Step};
 
+use self::agreed::Agreed;
 use self::meanwhile::Answers;
 use self::rules::{Rules, Says};
 use crate::case::Case;
 use crate::observation::{Observation, StepSeen, is_yes};
 
+mod agreed;
 mod meanwhile;
+mod parts;
 mod rules;
 
 /// A grant with no deadline of its own ends after twelve hours ...
@@ -226,10 +229,12 @@ impl<'c> Holdings<'c> {
     /// What a call or probe did that nothing held covers, in words. Charges
     /// the uses of what does cover it.
     pub fn outside(&mut self, step: &Step, seen: &StepSeen, approval: Approval) -> Vec<String> {
-        self.outside_of(step, (&seen.delta, &seen.canaries), seen, approval)
+        let agreed = Agreed::to_all(seen, approval);
+        self.outside_of(step, (&seen.delta, &seen.canaries), agreed)
     }
 
-    /// The same of what came after a step, which is judged by what was agreed to in it.
+    /// The same of what came after a step, which is judged by what was agreed to in it, or in
+    /// its last part.
     pub fn outside_after(
         &mut self,
         step: &Step,
@@ -237,30 +242,33 @@ impl<'c> Holdings<'c> {
         seen: &StepSeen,
         approval: Approval,
     ) -> Vec<String> {
-        self.outside_of(step, (late, &[]), seen, approval)
+        let agreed = match seen.parts.as_slice() {
+            [.., before, last] => Agreed::to(seen, before.asked..last.asked, approval),
+            _ => Agreed::to_all(seen, approval),
+        };
+        self.outside_of(step, (late, &[]), agreed)
     }
 
     fn outside_of(
         &mut self,
         step: &Step,
         (effects, leaked): (&[FsEffect], &[String]),
-        seen: &StepSeen,
-        approval: Approval,
+        agreed: Agreed<'_>,
     ) -> Vec<String> {
         let made = step.cut().map_or(step, |cut| &cut.step);
         let by = made.by();
         let mut outside = Vec::new();
         let mut charged = BTreeSet::new();
-        if approval == Approval::WholeCall && self.counts_again(step) {
+        if agreed.approval == Approval::WholeCall && self.counts_again(step) {
             return outside;
         }
         for effect in effects {
-            if !self.covers_effect(by, effect, seen, approval, &mut charged) {
+            if !self.covers_effect(by, effect, agreed, &mut charged) {
                 outside.push(describe(effect));
             }
         }
         for path in leaked {
-            if !self.covers_reading(by, path, seen, approval, &mut charged) {
+            if !self.covers_reading(by, path, agreed, &mut charged) {
                 outside.push(format!("leaked {path}"));
             }
         }
@@ -271,8 +279,8 @@ impl<'c> Holdings<'c> {
                 *uses = uses.saturating_sub(1);
             }
         }
-        for (number, (shown, answer)) in seen.questions.iter().enumerate() {
-            if approval == Approval::ShownPaths && !self.answers.count(number) {
+        for (number, (shown, answer)) in agreed.questions() {
+            if agreed.approval == Approval::ShownPaths && !self.answers.count(number) {
                 continue;
             }
             let lasts = ["session", "always"]
@@ -334,8 +342,7 @@ impl<'c> Holdings<'c> {
         &self,
         by: Option<&str>,
         effect: &FsEffect,
-        seen: &StepSeen,
-        approval: Approval,
+        agreed: Agreed<'_>,
         charged: &mut BTreeSet<usize>,
     ) -> bool {
         let verb = match effect.kind {
@@ -344,20 +351,20 @@ impl<'c> Holdings<'c> {
             EffectKind::Deleted => "fs.delete",
         };
         let mentions = |shown: &str| mentions(shown, &effect.path, self.cwd);
-        let is_agreed = self.is_agreed(&effect.path, seen, approval);
+        let is_agreed = self.is_agreed(&effect.path, agreed);
         match self.rules.say(verb, &effect.path) {
             Says::Denies => return false,
             Says::Asks => return is_agreed,
             Says::Nothing => {}
         }
         // What was shown and agreed to draws on no grant: its uses are left.
-        if approval == Approval::ShownPaths && is_agreed {
+        if agreed.approval == Approval::ShownPaths && is_agreed {
             return true;
         }
         if self.allows(by, verb, &effect.path, charged) {
             return true;
         }
-        match approval {
+        match agreed.approval {
             Approval::WholeCall => is_agreed,
             Approval::ShownPaths => {
                 self.shown_for_session.iter().any(|shown| mentions(shown))
@@ -370,30 +377,26 @@ impl<'c> Holdings<'c> {
         &self,
         by: Option<&str>,
         path: &str,
-        seen: &StepSeen,
-        approval: Approval,
+        agreed: Agreed<'_>,
         charged: &mut BTreeSet<usize>,
     ) -> bool {
         match self.rules.say("fs.read", path) {
             Says::Denies => false,
-            Says::Asks => self.is_agreed(path, seen, approval),
+            Says::Asks => self.is_agreed(path, agreed),
             Says::Nothing => {
-                let is_whole = approval == Approval::WholeCall && seen.asked_yes();
+                let is_whole = agreed.approval == Approval::WholeCall && agreed.any_yes();
                 self.allows(by, "fs.read", path, charged) || is_whole
             }
         }
     }
 
     /// Whether the user agreed, in this very step, to what is done to this path.
-    fn is_agreed(&self, path: &str, seen: &StepSeen, approval: Approval) -> bool {
-        match approval {
-            Approval::WholeCall => seen.asked_yes(),
-            Approval::ShownPaths => {
-                let mut answered = seen.questions.iter().enumerate();
-                answered.any(|(number, (shown, answer))| {
-                    is_yes(answer) && self.answers.count(number) && mentions(shown, path, self.cwd)
-                })
-            }
+    fn is_agreed(&self, path: &str, agreed: Agreed<'_>) -> bool {
+        match agreed.approval {
+            Approval::WholeCall => agreed.any_yes(),
+            Approval::ShownPaths => agreed.questions().any(|(number, (shown, answer))| {
+                is_yes(answer) && self.answers.count(number) && mentions(shown, path, self.cwd)
+            }),
         }
     }
 

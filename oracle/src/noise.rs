@@ -123,6 +123,7 @@ mod tests {
                 meanwhile: Vec::new(),
                 value,
                 delta: Vec::new(),
+                parts: Vec::new(),
                 canaries: Vec::new(),
             }],
             late: Vec::new(),

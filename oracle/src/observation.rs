@@ -141,6 +141,8 @@ pub struct StepSeen {
     pub value: Value,
     /// What the step changed.
     pub delta: Vec<FsEffect>,
+    /// The same part by part, to the step's end; empty where it was seen as a whole.
+    pub parts: Vec<PartSeen>,
     /// Paths of the canaries found in the text that were not in the arguments.
     pub canaries: Vec<String>,
 }
@@ -151,6 +153,15 @@ impl StepSeen {
     pub fn asked_yes(&self) -> bool {
         self.questions.iter().any(|(_, answer)| is_yes(answer))
     }
+}
+
+/// One part of a step, canonical.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartSeen {
+    /// How many of the step's questions had been put by its end.
+    pub asked: usize,
+    /// What it changed.
+    pub delta: Vec<FsEffect>,
 }
 
 /// A whole run, canonical.
@@ -211,13 +222,12 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
         {
             (one.class, one.code) = (class, code);
         }
-        one.delta = canon::delta(before, &seen.effects);
-        canon::without_own_marks(&mut one.delta);
+        one.delta = changed(before, &seen.effects);
+        one.parts = parts(before, seen);
         before = &seen.effects;
         steps.push(one);
     }
-    let mut late = canon::delta(before, &trace.effects);
-    canon::without_own_marks(&mut late);
+    let mut late = changed(before, &trace.effects);
     let cut = match &trace.end {
         End::Finished => None,
         End::TimedOut => Some((Class::Hung, String::new())),
@@ -237,6 +247,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
             meanwhile: Vec::new(),
             value: Value::Null,
             delta: std::mem::take(&mut late),
+            parts: Vec::new(),
             canaries: Vec::new(),
         });
     }
@@ -251,6 +262,29 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary<'_>]) -> Ob
         network,
         tripwires: trace.tripwires.clone(),
     }
+}
+
+/// What was changed from one state of the tree to the next.
+fn changed(before: &[FsEffect], after: &[FsEffect]) -> Vec<FsEffect> {
+    let mut delta = canon::delta(before, after);
+    canon::without_own_marks(&mut delta);
+    delta
+}
+
+/// The parts of a step, of which the last one ends with it.
+fn parts<'s>(mut before: &'s [FsEffect], seen: &'s StepTrace) -> Vec<PartSeen> {
+    if seen.parts.is_empty() {
+        return Vec::new();
+    }
+    let ends = seen.parts.iter().map(|part| (part.asked, &part.effects));
+    let last = (seen.questions.len(), &seen.effects);
+    ends.chain([last])
+        .map(|(asked, after)| {
+            let delta = changed(before, after);
+            before = after;
+            PartSeen { asked, delta }
+        })
+        .collect()
 }
 
 /// The observer closes a step that never ended itself, as raised.
@@ -306,6 +340,7 @@ fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary<'_>]) -> StepS
             .collect(),
         value,
         delta: Vec::new(),
+        parts: Vec::new(),
         canaries: leaked(step, seen, canaries),
     }
 }
@@ -358,6 +393,7 @@ mod tests {
             answer: Value::Null,
             questions: Vec::new(),
             effects: Vec::new(),
+            parts: Vec::new(),
         }
     }
 

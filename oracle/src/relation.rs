@@ -197,8 +197,7 @@ pub fn judge_seen(
             // other still does is held against the grants alone.
             if let Some(seen_a) = seen_a {
                 held_hermes.follow_meanwhile(step, &seen_a.meanwhile);
-                held_agent.follow_meanwhile(step, &seen_a.meanwhile);
-                let outside = held_agent.outside(step, seen_a, Approval::ShownPaths);
+                let outside = held_agent.outside_as_asked(step, seen_a);
                 beyond(&mut judgement, index, step, outside);
             }
             held_hermes.follow(step);
@@ -207,10 +206,17 @@ pub fn judge_seen(
         };
         // The grants are the case's: they end for both when they do for the agent, which has
         // them as they are written. Whether Hermes' user was asked at all is Hermes' own matter.
-        held_hermes.follow_meanwhile(step, &seen_a.meanwhile);
-        held_agent.follow_meanwhile(step, &seen_a.meanwhile);
+        // In a conversation what Hermes did before an end is not told from what it did after it:
+        // it has the benefit of the doubt.
+        let is_whole = seen_a.parts.is_empty();
+        if is_whole {
+            held_hermes.follow_meanwhile(step, &seen_a.meanwhile);
+        }
         let mut outside_h = held_hermes.outside(step, seen_h, Approval::WholeCall);
-        let mut outside_a = held_agent.outside(step, seen_a, Approval::ShownPaths);
+        if !is_whole {
+            held_hermes.follow_meanwhile(step, &seen_a.meanwhile);
+        }
+        let mut outside_a = held_agent.outside_as_asked(step, seen_a);
         held_hermes.follow(step);
         held_agent.follow(step);
         if index == last_action {

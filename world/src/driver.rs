@@ -132,4 +132,35 @@ impl StepSink {
         write_frame(&mut self.reports, &Report::Step(Box::new(trace))).at("report step")?;
         self.answers.read_exact(&mut [0_u8]).at("wait for observer")
     }
+
+    /// A handle for whoever carries out a step and sees where it comes apart.
+    ///
+    /// # Errors
+    /// There are no more descriptors.
+    pub fn parts(&self) -> Result<Parts, WorldError> {
+        let stage = "hand on the observer's pipes";
+        Ok(Parts {
+            reports: self.reports.try_clone().at(stage)?,
+            answers: self.answers.try_clone().at(stage)?,
+        })
+    }
+}
+
+/// Reports how far a step has come.
+#[derive(Debug)]
+pub struct Parts {
+    reports: File,
+    answers: File,
+}
+
+impl Parts {
+    /// Says that a part of the running step is over, by whose end so many questions of the
+    /// step had been put, and waits until what was done so far is noted.
+    ///
+    /// # Errors
+    /// The observer is gone.
+    pub fn end(&mut self, asked: usize) -> Result<(), WorldError> {
+        write_frame(&mut self.reports, &Report::Part { asked }).at("report part")?;
+        self.answers.read_exact(&mut [0_u8]).at("wait for observer")
+    }
 }

@@ -38,7 +38,7 @@ mod watch;
 use course::Course;
 use layers::Layers;
 use network::{Network, own_namespace};
-use watch::Watch;
+use watch::{Watch, Watched};
 
 /// Where the interior finds its world, in the observer's mounts.
 pub(crate) const MERGED: &str = "/.w/merged";
@@ -50,6 +50,8 @@ pub(crate) enum Report {
     Begin,
     /// The call of a step that is to be cut off has ended by itself.
     Over,
+    /// A part of the step has ended, by when so many questions had been put.
+    Part { asked: usize },
     /// A step has ended.
     Step(Box<StepTrace>),
     /// The harness failed inside the world.
@@ -224,15 +226,20 @@ fn watch_within(
         effects.retain(|effect| !before.contains(effect));
         Ok(effects)
     };
-    let (mut steps, begun, end) = watch.run(post.network.sink(), &mut list)?;
+    let Watched {
+        mut steps,
+        unfinished,
+        end,
+    } = watch.run(post.network.sink(), &mut list)?;
     let effects = list()?;
-    if begun {
+    if let Some(parts) = unfinished {
         let what = match &end {
             End::Finished => "the subject left without finishing this step".to_owned(),
             End::TimedOut => "the deadline passed during this step".to_owned(),
             End::Died(how) => format!("the subject died during this step: {how}"),
         };
         let mut last = StepTrace::of(StepOutcome::Raised(what));
+        last.parts = parts;
         last.effects.clone_from(&effects);
         steps.push(last);
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 mod conversation;
 mod flip;
+mod part;
 mod restart;
 mod rule;
 mod serves;
@@ -19,6 +20,7 @@ mod user;
 
 pub use conversation::{Conversation, ConversationSource, Said};
 pub use flip::{Flip, When};
+pub use part::Part;
 pub use restart::{Cut, Damage, Harm, Kept, Restart};
 pub use rule::{Decision, Rule};
 pub use serves::Serves;
@@ -436,6 +438,9 @@ pub struct StepTrace {
     /// The tree's difference from the template after this step, sorted by path.
     #[serde(default)]
     pub effects: Vec<FsEffect>,
+    /// Where the step was looked at before it was over, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
 impl StepTrace {
@@ -447,6 +452,7 @@ impl StepTrace {
             answer: Value::Null,
             questions: Vec::new(),
             effects: Vec::new(),
+            parts: Vec::new(),
         }
     }
 }

@@ -22,7 +22,7 @@ use serde_json::json;
 
 pub use self::moves::{Ask, Move};
 use super::paths::Holding;
-use super::sequences::{self, ANSWERS};
+use super::sequences::{self, Around, Doing, Reply};
 use super::surroundings::{self, CONTEXTS, USUAL};
 use crate::canon::CONVERSATION;
 use crate::case::CaseFile;
@@ -32,14 +32,30 @@ const MOVES_MAX: usize = 8;
 /// The most words a user has for what they are asked.
 const WORDS_MAX: usize = 4;
 /// What the user of an ordinary one says.
-const ONCE: usize = 1;
+const ONCE: Reply = Reply {
+    word: 1,
+    first: None,
+};
 /// How long one may take.
 const DEADLINE_MS: u64 = 180_000;
 
 /// All families a conversation can be counted under.
 pub fn families() -> impl Iterator<Item = &'static str> {
     let beyond = (0..beyond::count()).map(beyond::name);
-    moves::KINDS.into_iter().chain(beyond)
+    let doings = [
+        Doing::Revoke(0),
+        Doing::Advance(0),
+        Doing::End,
+        Doing::Refuse,
+    ];
+    let doings = doings.into_iter().map(Doing::class);
+    moves::KINDS.into_iter().chain(beyond).chain(doings)
+}
+
+/// Whether it can happen while a question of a conversation waits: nothing outlives its
+/// session, and a child that a model starts has no name in the case.
+const fn happens(doing: Doing) -> bool {
+    !matches!(doing, Doing::Withdraw | Doing::EndChild(_))
 }
 
 /// A conversation.
@@ -47,8 +63,8 @@ pub fn families() -> impl Iterator<Item = &'static str> {
 pub struct Talk {
     /// What is held of the workspace.
     pub holding: Holding,
-    /// What the user answers in turn, as places in [`ANSWERS`]; the last one goes on.
-    pub answers: Vec<usize>,
+    /// What the user answers in turn; the last one goes on.
+    pub answers: Vec<Reply>,
     /// Where it is had.
     pub context: Context,
     /// What comes in it.
@@ -79,12 +95,18 @@ impl Talk {
             input: moves::input(&self.moves, self.context),
         };
         let mut files = ordinary::files();
+        let held = self.holding.held();
         let user = if self.is_ordinary() {
             UserModel::GrantOnce
         } else {
             files.extend(sequences::files());
-            let words = self.answers.iter().filter_map(|word| ANSWERS.get(*word));
-            UserModel::Words(words.map(|word| (*word).into()).collect())
+            let around = Around {
+                grants: held.iter().map(|held| held.id.as_str()).collect(),
+                may_end: true,
+                ..Around::default()
+            };
+            let words = self.answers.iter().filter_map(|reply| reply.word(&around));
+            UserModel::Words(words.collect())
         };
         let mut file = surroundings::case_file(format!("talk:{self}"), self.context, vec![probe]);
         if self.moves.iter().any(|step| matches!(step, Move::Hand(_))) {
@@ -96,7 +118,7 @@ impl Talk {
             world: surroundings::world(files, None),
             user: Some(user),
             drive: Some(Drive::Conversation),
-            held: Some(self.holding.held()),
+            held: Some(held),
             deadline_ms: Some(DEADLINE_MS),
             ..file
         }
@@ -105,10 +127,14 @@ impl Talk {
     /// The families it is counted under.
     #[must_use]
     pub fn classes(&self) -> Vec<&'static str> {
-        self.moves.iter().flat_map(Move::classes).collect()
+        let doings = self.answers.iter().filter_map(|reply| reply.first);
+        let doings = doings.filter(|doing| happens(*doing));
+        let moves = self.moves.iter().flat_map(Move::classes);
+        moves.chain(doings.map(Doing::class)).collect()
     }
 
-    /// The same with one move, call, child or answer less, and the same at a terminal.
+    /// The same with one move, call, child or answer less, with nothing before an answer, and
+    /// the same at a terminal.
     pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
         let shorter = (0..self.moves.len()).map(|without| {
             let mut smaller = self.clone();
@@ -131,6 +157,11 @@ impl Talk {
             smaller.answers.remove(without);
             smaller
         });
+        let at_once = (0..self.answers.len()).filter_map(|place| {
+            let mut smaller = self.clone();
+            smaller.answers.get_mut(place)?.first.take()?;
+            Some(smaller)
+        });
         let usual = (self.context != USUAL).then(|| Self {
             context: USUAL,
             ..self.clone()
@@ -138,6 +169,7 @@ impl Talk {
         shorter
             .chain(lesser)
             .chain(answers)
+            .chain(at_once)
             .chain(usual)
             .filter(|smaller| !smaller.answers.is_empty() && smaller.has_call())
             // What is judged by more than it was is another finding.
@@ -154,8 +186,7 @@ impl Talk {
         let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('+');
         let (holding, answers) = parts.next()?.split_once('.')?;
-        let answer = |word: &str| word.parse().ok().filter(|n| *n < ANSWERS.len());
-        let answers: Option<Vec<usize>> = answers.split('.').map(answer).collect();
+        let answers: Option<Vec<Reply>> = answers.split('.').map(Reply::named).collect();
         let moves: Option<Vec<Move>> = parts.map(Move::named).collect();
         let talk = Self {
             holding: Holding::named(holding)?,
@@ -187,11 +218,11 @@ impl<'a> Arbitrary<'a> for Talk {
             nobody if is_ordinary && !nobody.has_user() => USUAL,
             any => any,
         };
-        let (holding, answers) = if is_ordinary {
+        let (holding, mut answers) = if is_ordinary {
             (Holding::All, vec![ONCE])
         } else {
             let answers = (0..bytes.int_in_range(1..=WORDS_MAX)?)
-                .map(|_| bytes.choose_index(ANSWERS.len()))
+                .map(|_| Reply::arbitrary(bytes))
                 .collect::<arbitrary::Result<_>>()?;
             (*bytes.choose(&Holding::ALL)?, answers)
         };
@@ -202,6 +233,13 @@ impl<'a> Arbitrary<'a> for Talk {
             && let Some(first) = moves.first_mut()
         {
             *first = Move::Answer(vec![Ask::Work(0)]);
+        }
+        // Last, so that the bytes before mean what they meant without it.
+        if !is_ordinary {
+            for reply in &mut answers {
+                let after = reply.after(bytes)?;
+                reply.first = after.first.filter(|doing| happens(*doing));
+            }
         }
         Ok(Self {
             holding,
@@ -250,11 +288,33 @@ mod tests {
             ("all.0+a7", false),
             ("all.1.1+a7", false),
             ("reading.1+a7", false),
+            ("all.1!e+a7", false),
             ("all.1+a7.x3", false),
             ("all.1+a7+h1-x2", false),
         ] {
             assert_eq!(named(name).is_ordinary(), is_ordinary, "{name}");
         }
+    }
+
+    #[test]
+    fn what_happens_before_an_answer_is_done_in_conversations_too() {
+        for (name, first) in [
+            ("reading.1!r2+ax3", r#"[{"revoke":{"grant":"ws"}}]"#),
+            ("nothing.1!r2+ax3", "[]"),
+            ("all.1!e.2+h1-x2", r#"[{"end_session":{}}]"#),
+            ("all.2!a2+b3", r#"[{"advance":{"seconds":61}}]"#),
+            ("all.0.1!m+a7", r#"[{"mode":{"to":"reject_all"}}]"#),
+            ("all.1!k0+h1-x2", "[]"),
+            ("all.1!w+a7", "[]"),
+        ] {
+            let talk = named(name);
+            assert_eq!(talk.to_string(), name);
+            let user = talk.case_file().user.unwrap();
+            let doings: Vec<_> = user.doings().collect();
+            assert_eq!(serde_json::to_string(&doings).unwrap(), first, "{name}");
+        }
+        let shorter = named("all.1!e+ax3");
+        assert!(shorter.smaller().any(|less| less == named("all.1+ax3")));
     }
 
     #[test]
@@ -273,6 +333,8 @@ mod tests {
             "all.1+h1-2-3",
             "all.1+b99",
             "all.1+z1",
+            "all.1!z+a1",
+            "all.9!e+a1",
         ] {
             assert_eq!(Talk::named(name), None, "{name}");
         }

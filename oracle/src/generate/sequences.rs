@@ -20,7 +20,7 @@ use bisim_world::protocol::{Context, Step, UserModel};
 
 pub use call::{Args, CALLS, files};
 pub use moves::{ADVANCES, DAMAGES, HOLDS, Move};
-pub use reply::{Doing, Reply};
+pub use reply::{Around, Doing, Reply};
 
 use super::surroundings::{self, CONTEXTS, USUAL};
 use crate::case::CaseFile;
@@ -48,7 +48,8 @@ impl Sequence {
     #[must_use]
     pub fn case_file(&self) -> CaseFile {
         let script = moves::script(&self.moves);
-        let words = self.answers.iter().filter_map(|reply| reply.word(&script));
+        let around = Around::script(&script);
+        let words = self.answers.iter().filter_map(|reply| reply.word(&around));
         let user = Some(UserModel::Words(words.collect()));
         CaseFile {
             world: surroundings::world(call::files(), None),

@@ -4,6 +4,7 @@ use bisim_world::protocol::Context;
 use proptest::prelude::*;
 
 use super::script::Script;
+use super::sequences::Reply;
 use super::*;
 
 /// Every operator with the first seed and salt it applies to.
@@ -234,20 +235,24 @@ fn a_command_is_ended_once_whatever_is_around_it() {
 
 /// The length that shrinking takes away from.
 fn parts(specimen: &Specimen) -> usize {
+    let doings = |answers: &[Reply]| answers.iter().filter(|reply| reply.first.is_some()).count();
     let elsewhere = specimen.context().is_some_and(|context| context != USUAL);
     let parts = match specimen {
         Specimen::Command(variant) => variant.chain.len(),
         Specimen::Path(call) => call.forms.len(),
         Specimen::Sequence(sequence) => {
-            let doings = sequence.answers.iter().filter_map(|reply| reply.first);
-            sequence.moves.len() + sequence.answers.len() + doings.count()
+            let answers = &sequence.answers;
+            sequence.moves.len() + answers.len() + doings(answers)
         }
         Specimen::Race(_) | Specimen::Crash(_) => 1,
         Specimen::Plan(trial) => {
             trial.twists.len() + 1 + usize::from(trial.way != super::plans::Way::File)
         }
         Specimen::Work(errand) => errand.case_file().script.len(),
-        Specimen::Talk(talk) => talk.moves.len() + talk.answers.len() + talk.asks().count(),
+        Specimen::Talk(talk) => {
+            let answers = &talk.answers;
+            talk.moves.len() + answers.len() + doings(answers) + talk.asks().count()
+        }
     };
     parts + usize::from(elsewhere)
 }

@@ -14,6 +14,8 @@ pub(super) struct Answers {
     refuses: bool,
     /// Of the questions of the step that is judged, whether their answers count.
     counts: Vec<bool>,
+    /// Who was asked is no more, for the rest of that step.
+    is_over: bool,
 }
 
 impl Answers {
@@ -29,14 +31,26 @@ impl Holdings<'_> {
     /// step's effects came first is not seen.
     /// `asked` has a list for each question of the step.
     pub fn follow_meanwhile(&mut self, step: &Step, asked: &[Vec<Happened>]) {
+        self.follow_meanwhile_from(step, 0, asked);
+    }
+
+    /// The same of a part of the step, whose first question has this number.
+    pub(super) fn follow_meanwhile_from(
+        &mut self,
+        step: &Step,
+        first: usize,
+        asked: &[Vec<Happened>],
+    ) {
         let by = step.by();
-        self.answers.counts.clear();
-        let mut is_over = false;
+        if first == 0 {
+            self.answers.is_over = false;
+        }
+        self.answers.counts.truncate(first);
         for all in asked {
             let mut waited = 0_u64;
             for what in all.iter().filter(|happened| happened.lacks.is_empty()) {
                 waited = waited.saturating_add(self.happen(what));
-                is_over |= match &what.what {
+                self.answers.is_over |= match &what.what {
                     Meanwhile::EndSession {} => true,
                     Meanwhile::EndAgent { child } => by == Some(child.as_str()),
                     Meanwhile::Revoke { .. }
@@ -46,7 +60,10 @@ impl Holdings<'_> {
                     | Meanwhile::Others {} => false,
                 };
             }
-            let counts = !is_over && !self.answers.refuses && waited <= QUESTION_SECONDS;
+            let Answers {
+                refuses, is_over, ..
+            } = self.answers;
+            let counts = !is_over && !refuses && waited <= QUESTION_SECONDS;
             self.answers.counts.push(counts);
         }
     }

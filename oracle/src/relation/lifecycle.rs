@@ -133,6 +133,7 @@ mod tests {
             meanwhile: Vec::new(),
             value: Value::Null,
             delta: Vec::new(),
+            parts: Vec::new(),
             canaries: Vec::new(),
         }
     }

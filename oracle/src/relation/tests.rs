@@ -12,6 +12,7 @@ use crate::case::{Expect, Leg, Must, Source};
 mod cut;
 mod held;
 mod laws;
+mod parts;
 mod rules;
 mod steps;
 
@@ -92,6 +93,7 @@ pub(crate) fn step(outcome: StepOutcome, text: &str, effects: Vec<FsEffect>) -> 
         answer: Value::Null,
         questions: Vec::new(),
         effects,
+        parts: Vec::new(),
     }
 }
 

@@ -149,10 +149,13 @@ impl Driver for AgentDriver {
         }
         serves::start(job)?;
         let again = steps.again();
-        let world = match again {
+        let mut world = match again {
             None => AgentWorld::new(job, &self.machine),
             Some(step) => AgentWorld::again(job, &self.machine, step),
         };
+        if job.drive == Drive::Conversation {
+            world.watch_parts(steps)?;
+        }
         for (place, step) in job.script.iter().enumerate().skip(again.unwrap_or(0)) {
             steps.begin()?;
             if let Some(cut) = step.cut().filter(|_| again != Some(place)) {

@@ -8,8 +8,10 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use bisim_world::WorldError;
+use bisim_world::driver::StepSink;
 use bisim_world::environment::ENVIRONMENT;
-use bisim_world::protocol::{Context, Held, Job, Restart, Step, StepOutcome, StepTrace};
+use bisim_world::protocol::{Context, Held, Job, Restart, Step, StepOutcome, StepTrace, UserModel};
 use hermitcrab::approvals::DeskUser;
 use hermitcrab::model::ModelPort;
 use hermitcrab::ports::UserPort;
@@ -27,6 +29,7 @@ use self::kept::Surrounding;
 use self::user::{CaseUser, Said};
 
 pub use self::error::ProbeError;
+pub use self::parts::Between;
 
 mod bounds;
 mod clock;
@@ -35,6 +38,7 @@ mod error;
 mod jobs;
 mod kept;
 mod left;
+mod parts;
 mod rules;
 mod servers;
 mod step;
@@ -80,6 +84,8 @@ pub struct AgentWorld<'j> {
     is_closed: Cell<bool>,
     /// It was killed, and is not started yet.
     is_gone: Cell<bool>,
+    /// Where a step comes apart, if somebody wants to know.
+    between: Option<Between>,
 }
 
 struct Open {
@@ -118,7 +124,31 @@ impl<'j> AgentWorld<'j> {
             starts: Cell::new(0),
             is_closed: Cell::new(false),
             is_gone: Cell::new(false),
+            between: None,
         }
+    }
+
+    /// Whoever watches the world is told where a conversation comes apart.
+    ///
+    /// # Errors
+    /// There are no more descriptors.
+    pub fn watch_parts(&mut self, steps: &StepSink) -> Result<(), WorldError> {
+        // What is judged part by part is judged by the answers in each of them.
+        if self.tells_questions() {
+            self.between = Some(Between::new(&self.said, steps.parts()?));
+        }
+        Ok(())
+    }
+
+    /// Tells them, if they want to know.
+    #[must_use]
+    pub fn between(&self) -> Option<Between> {
+        self.between.clone()
+    }
+
+    /// Whether it matters what was said to the questions of a conversation.
+    fn tells_questions(&self) -> bool {
+        matches!(self.job.user, UserModel::Words(_))
     }
 
     /// The same after the program was killed in the middle of this step: what it was told

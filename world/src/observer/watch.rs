@@ -11,7 +11,7 @@ use super::course::{self, Course};
 use super::{Ended, Report, ToZygote};
 use crate::error::{AtStage, WorldError};
 use crate::flip::Running;
-use crate::protocol::{End, FsEffect, StepTrace, read_frame, write_frame};
+use crate::protocol::{End, FsEffect, Part, StepTrace, read_frame, write_frame};
 use crate::sink::Sink;
 
 /// The running world, seen from the observer.
@@ -23,6 +23,16 @@ pub(super) struct Watch<'z> {
     pub(super) course: Option<Course<'z>>,
 }
 
+/// What was seen of a world.
+pub(super) struct Watched {
+    /// The finished steps.
+    pub(super) steps: Vec<StepTrace>,
+    /// The finished parts of one more, if that had begun.
+    pub(super) unfinished: Option<Vec<Part>>,
+    /// How it ended; it is dead by then.
+    pub(super) end: End,
+}
+
 /// Who has something to say.
 enum Speaks {
     Nobody,
@@ -31,15 +41,15 @@ enum Speaks {
 }
 
 impl Watch<'_> {
-    /// Follows the world until it ends or is ended. Returns the finished steps,
-    /// whether one more had begun, and how it ended; the world is dead by then.
+    /// Follows the world until it ends or is ended.
     pub(super) fn run(
         mut self,
         sink: &mut Sink,
         list: &mut dyn FnMut() -> Result<Vec<FsEffect>, WorldError>,
-    ) -> Result<(Vec<StepTrace>, bool, End), WorldError> {
+    ) -> Result<Watched, WorldError> {
         let mut steps: Vec<StepTrace> = Vec::new();
-        let mut begun = false;
+        // The parts so far of the step that has begun and is not over.
+        let mut parts: Option<Vec<Part>> = None;
         let mut failed = None;
         let mut timed_out = false;
         let mut ended = None;
@@ -65,7 +75,7 @@ impl Watch<'_> {
                 Speaks::Zygote => {
                     let how = read_frame::<Ended>(self.zygote).at("wait for world")?;
                     let at = steps.len();
-                    let cut_off = begun && before_cut.is_none();
+                    let cut_off = parts.is_some() && before_cut.is_none();
                     let cut = course.as_ref().and_then(|course| course.cut(at));
                     if !cut_off || cut.is_none() {
                         ended = how;
@@ -82,7 +92,7 @@ impl Watch<'_> {
                     // Closed: the interior is ending.
                     Ok(None) | Err(_) => break,
                     Ok(Some(Report::Begin)) => {
-                        begun = true;
+                        parts = Some(Vec::new());
                         if let (Some(course), Some(interior)) = (&course, interior) {
                             let cut = course.cut(steps.len()).filter(|_| before_cut.is_none());
                             running = Some(course.begin(interior, steps.len(), cut)?);
@@ -94,8 +104,17 @@ impl Watch<'_> {
                     Ok(Some(Report::Over)) => {
                         write_frame(self.zygote, &ToZygote::TimeIsUp).at("end a call")?;
                     }
+                    Ok(Some(Report::Part { asked })) => {
+                        let effects = list()?;
+                        if let Some(parts) = &mut parts {
+                            parts.push(Part { asked, effects });
+                        }
+                        if self.answers.write_all(&[1]).is_err() {
+                            break;
+                        }
+                    }
                     Ok(Some(Report::Step(mut step))) => {
-                        begun = false;
+                        step.parts = parts.take().unwrap_or_default();
                         if let Some(running) = running.take() {
                             let mut seen = running.end();
                             seen.add(before_cut.take().unwrap_or_default());
@@ -120,7 +139,11 @@ impl Watch<'_> {
         sink.drain();
         match failed {
             Some(error) => Err(error),
-            None => Ok((steps, begun, end)),
+            None => Ok(Watched {
+                steps,
+                unfinished: parts,
+                end,
+            }),
         }
     }
 

@@ -34,15 +34,45 @@ pub enum Doing {
     EndChild(usize),
 }
 
+/// What there is that something can happen to while a question waits.
+#[derive(Clone, Debug, Default)]
+pub struct Around<'c> {
+    /// Grants, by the case's names.
+    pub grants: Vec<&'c str>,
+    /// Children, by the case's names.
+    pub children: Vec<&'c str>,
+    /// Something outlives the session.
+    pub keeps: bool,
+    /// The session may end.
+    pub may_end: bool,
+}
+
+impl<'c> Around<'c> {
+    /// In a script of moves. No session ends that has children: where only one of the two
+    /// subjects asks, the other's would go on working, and the two would be compared for that.
+    pub(super) fn script(script: &'c [Step]) -> Self {
+        let has = |wanted: fn(&Step) -> bool| script.iter().any(wanted);
+        Self {
+            grants: script
+                .iter()
+                .filter_map(|step| Some(step.granted()?.id.as_str()))
+                .collect(),
+            children: script.iter().filter_map(Step::started).collect(),
+            keeps: has(|step| matches!(step, Step::Restart(_))),
+            may_end: !has(|step| matches!(step, Step::Spawn { .. })),
+        }
+    }
+}
+
 impl Reply {
     /// The word alone.
-    pub(super) fn arbitrary(bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+    pub fn arbitrary(bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let word = bytes.choose_index(ANSWERS.len())?;
         Ok(Self { word, first: None })
     }
 
     /// The same answer, with something before it or nothing.
-    pub(super) fn after(self, bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+    pub fn after(self, bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let first = match bytes.int_in_range(0..=9_u8)? {
             0..=4 => None,
             5..=6 => Some(Doing::Revoke(bytes.choose_index(4)?)),
@@ -55,30 +85,25 @@ impl Reply {
         Ok(Self { first, ..self })
     }
 
-    /// As a case writes it. A doing that refers to nothing is left out. So is the end of a
-    /// session that has children: where only one of the two subjects asks, the other's would
-    /// go on working, and the two would be compared for that.
-    pub(super) fn word(&self, script: &[Step]) -> Option<Word> {
+    /// As a case writes it. A doing that refers to nothing is left out.
+    pub fn word(&self, around: &Around<'_>) -> Option<Word> {
         let word = *ANSWERS.get(self.word)?;
-        let has = |wanted: fn(&Step) -> bool| script.iter().any(wanted);
         let first = match self.first {
             None => None,
-            Some(Doing::Revoke(number)) => named(number, script, |step| Some(&step.granted()?.id))
-                .map(|grant| Meanwhile::Revoke { grant }),
+            Some(Doing::Revoke(number)) => {
+                named(number, &around.grants).map(|grant| Meanwhile::Revoke { grant })
+            }
             Some(Doing::EndChild(number)) => {
-                named(number, script, Step::started).map(|child| Meanwhile::EndAgent { child })
+                named(number, &around.children).map(|child| Meanwhile::EndAgent { child })
             }
             Some(Doing::Advance(number)) => ADVANCES
                 .get(number)
                 .map(|seconds| Meanwhile::Advance { seconds: *seconds }),
-            Some(Doing::End) => (!has(|step| matches!(step, Step::Spawn { .. })))
-                .then_some(Meanwhile::EndSession {}),
+            Some(Doing::End) => around.may_end.then_some(Meanwhile::EndSession {}),
             Some(Doing::Refuse) => Some(Meanwhile::Mode {
                 to: Mode::RejectAll,
             }),
-            Some(Doing::Withdraw) => {
-                has(|step| matches!(step, Step::Restart(_))).then_some(Meanwhile::Withdraw {})
-            }
+            Some(Doing::Withdraw) => around.keeps.then_some(Meanwhile::Withdraw {}),
         };
         Some(match first {
             None => word.into(),
@@ -90,7 +115,8 @@ impl Reply {
     }
 
     /// The answer with this name, as [`fmt::Display`] writes it.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         let (word, first) = match name.split_once('!') {
             None => (name, None),
             Some((word, first)) => (word, Some(Doing::named(first)?)),
@@ -129,9 +155,8 @@ impl Doing {
     }
 }
 
-/// The thing with this number, modulo those that the script has.
-fn named(number: usize, script: &[Step], of: fn(&Step) -> Option<&str>) -> Option<String> {
-    let all: Vec<&str> = script.iter().filter_map(of).collect();
+/// The thing with this number, modulo those that there are.
+fn named(number: usize, all: &[&str]) -> Option<String> {
     let place = number.checked_rem(all.len())?;
     all.get(place).map(|name| (*name).to_owned())
 }

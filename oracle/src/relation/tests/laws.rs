@@ -68,6 +68,7 @@ fn any_step() -> impl Strategy<Value = StepTrace> {
                 })
                 .collect(),
             effects,
+            parts: Vec::new(),
         })
 }
 

@@ -14,6 +14,7 @@ fn seen(class: Class) -> StepSeen {
         meanwhile: Vec::new(),
         value: Value::Null,
         delta: Vec::new(),
+        parts: Vec::new(),
         canaries: Vec::new(),
     }
 }

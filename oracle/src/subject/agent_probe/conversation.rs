@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::field;
 use crate::canon::CONVERSATION;
-use crate::subject::agent_world::{AgentWorld, ProbeError};
+use crate::subject::agent_world::{AgentWorld, Between, ProbeError};
 
 /// What the first message of a conversation begins with says whose it is.
 const MARK: &str = "case conversation of ";
@@ -41,6 +41,7 @@ pub(super) fn answer(
     }
     let mut models = Shared(Rc::new(RefCell::new(Models {
         answers: answers(input)?,
+        between: world.between(),
         ..Models::default()
     })));
     let of_jobs = (
@@ -93,6 +94,7 @@ pub(super) fn answer(
 struct Models {
     answers: HashMap<String, VecDeque<Answer>>,
     told: BTreeMap<String, (u32, Vec<Value>)>,
+    between: Option<Between>,
 }
 
 /// An answer the script has.
@@ -137,6 +139,11 @@ impl ModelPort for Shared {
 
 impl ModelPort for Models {
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        if let Some(between) = &self.between {
+            between
+                .end_part()
+                .map_err(|error| ModelError::Unreachable(error.to_string()))?;
+        }
         let actor = request
             .messages
             .iter()

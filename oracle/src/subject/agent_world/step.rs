@@ -1,7 +1,7 @@
 //! One step of a case's script, done by its agent.
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{QuestionTrace, Step, StepOutcome, StepTrace, UserModel};
+use bisim_world::protocol::{QuestionTrace, Step, StepOutcome, StepTrace};
 use hermitcrab::runtime::{CallReport, Fate};
 use hermitcrab_core::grant::GrantId;
 use hermitcrab_core::rules::Isolation;
@@ -85,7 +85,7 @@ impl AgentWorld<'_> {
                 // Nor are those of a conversation, where it matters what was said to them.
                 let is_told = match name.as_str() {
                     PLAN_PROBE => true,
-                    BATCH_PROBE | CONVERSATION => matches!(self.job.user, UserModel::Words(_)),
+                    BATCH_PROBE | CONVERSATION => self.tells_questions(),
                     _ => false,
                 };
                 Ok(match is_told {

@@ -34,6 +34,11 @@ impl Said {
         self.asked.take()
     }
 
+    /// How much that is.
+    pub(super) fn asked_so_far(&self) -> usize {
+        self.asked.borrow().len()
+    }
+
     /// All but the last of the words have been said, to whoever is gone since.
     pub(super) fn only_last(&self) {
         let mut words = self.words.borrow_mut();
