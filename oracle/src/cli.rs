@@ -350,6 +350,10 @@ pub struct ReplayArgs {
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
+    /// A fault to plant in the agent, to see that the case shows it; `selftest --list` names
+    /// them, and the build needs the feature `planted-faults`.
+    #[arg(long, value_name = "NAME")]
+    pub fault: Option<String>,
 }
 
 /// What `report` takes.

@@ -14,14 +14,19 @@ use crate::check::{self, Judge};
 use crate::cli::ReplayArgs;
 use crate::generate::Specimen;
 use crate::interrupt::Interrupt;
+use crate::planting;
 use crate::report::explain;
-use crate::subject::{Processes, Subjects};
+use crate::subject::{Processes, Start, Subjects};
 use crate::verdict::Kind;
 use crate::{environment, exit, suite};
 
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
+    if let Err((code, message)) = planting::possible("replay", args.fault.as_deref()) {
+        eprintln!("error: {message}");
+        return code;
+    }
     let cases = match cases(&args.file) {
         Ok(cases) => cases,
         Err(lines) => {
@@ -43,8 +48,18 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     let processes = Processes::default();
     interrupt.watch(processes.clone());
     let report = ambient.reports.join("target/bisim/replay");
-    let started = environment::prepare(ambient, &args.hermes, &report, &processes)
-        .and_then(|mut starts| environment::try_out(&mut starts, &processes));
+    let started =
+        environment::prepare(ambient, &args.hermes, &report, &processes).and_then(|mut starts| {
+            let mut subjects = environment::try_out(&mut starts, &processes)?;
+            // After the sandbox was tried out, which would notice some faults by itself.
+            if let Start::Agent { fault, .. } = &mut starts.agent
+                && args.fault.is_some()
+            {
+                fault.clone_from(&args.fault);
+                subjects.agent = Subjects::new(&starts, &processes).agent;
+            }
+            Ok(subjects)
+        });
     let mut subjects = match started {
         Ok(subjects) => subjects,
         Err(lack) => return lack.exit(&interrupt),

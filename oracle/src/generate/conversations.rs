@@ -240,6 +240,16 @@ impl<'a> Arbitrary<'a> for Talk {
                 let after = reply.after(bytes)?;
                 reply.first = after.first.filter(|doing| happens(*doing));
             }
+            // A model that was refused, or let once, often does the same again.
+            let again = bytes.choose_index(moves.len())?;
+            if let Some(again) = moves
+                .get(again)
+                .filter(|_| moves.len() < MOVES_MAX)
+                .cloned()
+                && bytes.ratio(1_u8, 3_u8)?
+            {
+                moves.push(again);
+            }
         }
         Ok(Self {
             holding,

@@ -19,6 +19,9 @@ const LATE: [(&str, &str); 5] = [
     ),
 ];
 
+/// A change of what another call changes, so that a yes to the first must not do for it.
+const AGAIN: (&str, &str) = ("write-again", "sq/a.txt");
+
 /// Their names and what makes them: those of sequences that need nothing from before, and
 /// what does its work only after its call is over.
 fn all() -> impl Iterator<Item = (&'static str, Call)> {
@@ -28,10 +31,16 @@ fn all() -> impl Iterator<Item = (&'static str, Call)> {
         }
         Args::About(_) | Args::Types(_) => None,
     });
-    plain.chain(LATE.iter().map(|(name, command)| {
+    let late = LATE.iter().map(|(name, command)| {
         let args = json!({"command": command, "background": true, "notify_on_complete": true});
         (*name, ("terminal", args))
-    }))
+    });
+    let (name, path) = AGAIN;
+    let again = (
+        name,
+        ("write_file", json!({"path": path, "content": "again\n"})),
+    );
+    plain.chain(late).chain([again])
 }
 
 /// How many there are.
