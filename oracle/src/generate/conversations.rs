@@ -246,7 +246,7 @@ impl<'a> Arbitrary<'a> for Talk {
                 .get(again)
                 .filter(|_| moves.len() < MOVES_MAX)
                 .cloned()
-                && bytes.ratio(1_u8, 3_u8)?
+                && bytes.int_in_range(0..=2_u8)? == 2
             {
                 moves.push(again);
             }
