@@ -1,8 +1,14 @@
 //! What a person is shown before they answer: all of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hermitcrab_core::{approval::Question, authority::Verb, path::RelPath};
+use hermitcrab_core::{
+    action::Action,
+    approval::{Question, Scope},
+    authority::{DirId, Verb},
+    path::RelPath,
+    rules::{Judgement, Rules},
+};
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, Rename, What, Whose},
     journal::Undo,
@@ -147,13 +153,18 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                 content,
             } => {
                 let (from, to) = (named(&from.absolute), named(&to.absolute));
-                if before == content {
-                    let bytes = in_bytes(content.len());
-                    format!("file {from} becomes {to}, {bytes}, unchanged\n")
-                } else {
-                    let changed = difference(&to, Some(before), Some(content), &mut effort);
-                    format!("file {from} becomes {to}\n{changed}")
-                }
+                // Under a name that is asked about each time nothing is to stand unseen.
+                let is_each_time = question.widest() == Scope::Once;
+                let old = (!is_each_time).then_some(before.as_slice());
+                let bytes = match before == content {
+                    true => format!(", {}, unchanged", in_bytes(content.len())),
+                    false => String::new(),
+                };
+                let holds = match before == content && !is_each_time {
+                    true => String::new(),
+                    false => difference(&to, old, Some(content), &mut effort),
+                };
+                format!("file {from} becomes {to}{bytes}\n{holds}")
             }
             FileChange::Move { from, to, .. } => format!(
                 "{} becomes {}, as it is\n{}",
@@ -194,14 +205,40 @@ pub fn directories(question: &Question, places: &[Place]) -> String {
     out
 }
 
-/// What a command did to its copies, and the command.
-pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> Shown {
+/// What a command did to its copies, and the command. Of names in `each_time`, which has as
+/// many parts as there are sets, it is told what they hold, be it that nothing in it changed:
+/// who put it there first, under a name that was asked about by nobody, is not to have it
+/// stand under one that is, unseen.
+pub fn changes(
+    question: &Question,
+    command: &str,
+    sets: &[(String, &ChangeSet)],
+    each_time: &[BTreeSet<RelPath>],
+) -> Shown {
     let (files, besides) = diffs::of_sets(sets);
     Shown {
-        text: changes_in_words(question, command, sets),
+        text: changes_in_words(question, command, sets, each_time),
         files,
         besides,
     }
+}
+
+/// The new names of a change set that somebody is asked about each time.
+pub fn asked_each_time(
+    question: &Question,
+    rules: &Rules,
+    dir: DirId,
+    set: &ChangeSet,
+) -> BTreeSet<RelPath> {
+    let is_asked = |action: &Action| {
+        action.verb() == Verb::FsCreate
+            && matches!(rules.judge(question.tool(), action), Judgement::Ask(..))
+    };
+    // What has no place is refused before anybody is asked.
+    let actions = set.actions(dir).unwrap_or_default();
+    let changes = set.changes().iter().zip(&actions);
+    let asked = changes.filter(|(_, action)| is_asked(action));
+    asked.map(|(change, _)| change.path.clone()).collect()
 }
 
 /// How long a file may be, as it was and as it is together, for all shorter ones to be
@@ -237,13 +274,20 @@ fn below_renames(set: &ChangeSet) -> BTreeMap<RelPath, usize> {
     below
 }
 
-fn changes_in_words(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
+fn changes_in_words(
+    question: &Question,
+    command: &str,
+    sets: &[(String, &ChangeSet)],
+    each_time: &[BTreeSet<RelPath>],
+) -> String {
     let mut effort = Effort::of_a_question();
     let longest = longest_of(sets);
     let mut untold = 0_usize;
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
-    for (root, set) in sets {
+    let nothing = BTreeSet::new();
+    for (at, (root, set)) in sets.iter().enumerate() {
+        let each_time = each_time.get(at).unwrap_or(&nothing);
         let below = below_renames(set);
         for Rename { from, to } in set.renames() {
             let with = match below.get(to).copied().unwrap_or(0) {
@@ -257,12 +301,11 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 named(&format!("{root}/{to}")),
             ));
         }
-        let is_renamed = |path: &RelPath| set.is_moved(path) || set.moved_to(path).is_some();
-        for change in set
-            .changes()
-            .iter()
-            .filter(|change| !is_renamed(&change.path))
-        {
+        let is_told = |path: &RelPath| {
+            let is_renamed = set.is_moved(path) || set.moved_to(path).is_some();
+            !is_renamed || each_time.contains(path)
+        };
+        for change in set.changes().iter().filter(|change| is_told(&change.path)) {
             let path = if change.path.is_root() {
                 named(root)
             } else {

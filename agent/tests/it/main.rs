@@ -30,6 +30,7 @@ mod beginning;
 mod between_turns;
 mod caches;
 mod caps_cli;
+mod carried_along;
 mod changing;
 mod chat;
 mod chat_http;

@@ -129,10 +129,19 @@ impl Hands<'_> {
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let changes = sets.iter().map(|(_, set)| set.changes().len()).sum();
         let detail = turn.user.detail(changes);
+        let machine = turn.machine;
         let begun = turn.begin(
             event,
             |question| match detail {
-                Detail::Whole => shown::changes(question, command, &listed),
+                Detail::Whole => {
+                    let each_time: Vec<_> = machine.look(|session| {
+                        let asked = |(seen, set): &(&Seen, &ChangeSet)| {
+                            shown::asked_each_time(question, session.rules(), seen.dir, set)
+                        };
+                        sets.iter().map(asked).collect()
+                    });
+                    shown::changes(question, command, &listed, &each_time)
+                }
                 Detail::Stat => shown::stat(question, command, &listed),
             },
             |permits| {
