@@ -107,6 +107,9 @@ const STARTUP_FILES: Names = Names::of(&[
     ".bash_aliases",
     ".profile",
     ".kshrc",
+    ".mkshrc",
+    ".login",
+    ".logout",
     ".cshrc",
     ".tcshrc",
     ".zshrc",
@@ -127,8 +130,16 @@ const STARTUP_FILES: Names = Names::of(&[
     ".vimrc",
     ".gvimrc",
     ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
     ".emacs",
     ".gdbinit",
+    ".lldbinit",
+    ".pdbrc",
+    ".ghci",
+    ".ocamlinit",
+    ".octaverc",
+    ".iex.exs",
     ".inputrc",
     ".irbrc",
     ".pryrc",
@@ -139,6 +150,7 @@ const STARTUP_FILES: Names = Names::of(&[
     ".screenrc",
 ]);
 
+const OTHER_AGENT: &str = "settings of another agent, which can name programs";
 const MERCURIAL: &str = "settings of Mercurial, which can name programs";
 const SAPLING: &str = "settings of Sapling, which can name programs";
 const BREEZY: &str = "settings of Bazaar and Breezy, which can name programs";
@@ -157,10 +169,23 @@ const STARTUP_DIRS: &[(&[&str], &str)] = &[
         &[".config", "git"],
         "settings of git, which can name programs",
     ),
+    (&[".config", "nushell"], "programs a shell runs"),
     (&[".config", "nvim"], "programs an editor runs"),
+    (&[".config", "vim"], "programs an editor runs"),
+    (&[".config", "emacs"], "programs an editor runs"),
     (&[".vim"], "programs an editor runs"),
     (&[".emacs.d"], "programs an editor runs"),
     (&[".vscode", "tasks.json"], "programs an editor runs"),
+    (&[".vscode", "mcp.json"], "programs an editor runs"),
+    // What they name is started where they lie, and some of it asks nobody.
+    (&[".mcp.json"], OTHER_AGENT),
+    (&[".claude.json"], OTHER_AGENT),
+    (&[".claude", "settings.json"], OTHER_AGENT),
+    (&[".claude", "settings.local.json"], OTHER_AGENT),
+    (&[".cursor", "hooks.json"], OTHER_AGENT),
+    (&[".cursor", "mcp.json"], OTHER_AGENT),
+    (&[".gemini", "settings.json"], OTHER_AGENT),
+    (&[".codex", "config.toml"], OTHER_AGENT),
     (&[".husky"], "programs git runs"),
     // Hooks, editors, tools for merging and aliases of version control other than git: each
     // of these names programs, or leads to a store whose settings do. A working copy of
@@ -189,10 +214,7 @@ const STARTUP_DIRS: &[(&[&str], &str)] = &[
         &[".subversion"],
         "settings of Subversion, which can name programs",
     ),
-    (
-        &[".hermes", "config.yaml"],
-        "settings of another agent, which can name programs",
-    ),
+    (&[".hermes", "config.yaml"], OTHER_AGENT),
     (&[".hermes", "scripts"], "programs another agent runs"),
     (&[".hermes", "hooks"], "programs another agent runs"),
     (&[".hermes", "plugins"], "programs another agent runs"),

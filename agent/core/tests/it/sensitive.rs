@@ -307,3 +307,56 @@ fn where_more_than_names_decides_siblings_are_judged_by_their_place() {
         Some("w/else")
     ));
 }
+
+#[test]
+fn what_starts_programs_where_it_lies_is_asked_about_like_what_does_at_login() {
+    for place in [
+        // A debugger, a language's prompt and an editor read these where they are started.
+        "home/u/proj/.pdbrc",
+        "home/u/proj/sub/.PDBRC",
+        "home/u/proj/.lldbinit",
+        "home/u/proj/.ghci",
+        "home/u/proj/.ocamlinit",
+        "home/u/proj/.octaverc",
+        "home/u/proj/.iex.exs",
+        "home/u/proj/.nvimrc",
+        "home/u/proj/.nvim.lua",
+        "home/u/.login",
+        "home/u/.logout",
+        "home/u/.mkshrc",
+        "home/u/.config/nushell/config.nu",
+        "home/u/.config/emacs/init.el",
+        "home/u/.config/vim/vimrc",
+        // Other agents start what these name, before each call or as a server.
+        "home/u/proj/.mcp.json",
+        "home/u/proj/.claude/settings.json",
+        "home/u/proj/.claude/settings.local.json",
+        "home/u/.claude.json",
+        "home/u/proj/.cursor/mcp.json",
+        "home/u/proj/.cursor/hooks.json",
+        "home/u/proj/.gemini/settings.json",
+        "home/u/proj/.codex/config.toml",
+        "home/u/proj/.vscode/mcp.json",
+    ] {
+        for tool in [Tool::Terminal, Tool::WriteFile, Tool::Patch] {
+            for verb in [Verb::FsModify, Verb::FsCreate, Verb::FsDelete] {
+                assert!(is_asked(tool, verb, place), "{tool} {verb} {place}");
+            }
+        }
+        assert!(!is_asked(Tool::ReadFile, Verb::FsRead, place), "{place}");
+    }
+    // Words for other agents, and what only looks like these.
+    for place in [
+        "home/u/proj/CLAUDE.md",
+        "home/u/proj/.claude/commands/x.md",
+        "home/u/proj/.claude/agents/x.md",
+        "home/u/proj/.cursor/rules/x.mdc",
+        "home/u/proj/.vscode/settings.json",
+        "home/u/proj/settings.json",
+        "home/u/proj/mcp.json",
+        "home/u/proj/x.pdbrc",
+        "home/u/proj/login",
+    ] {
+        assert!(!is_asked(Tool::Terminal, Verb::FsModify, place), "{place}");
+    }
+}
