@@ -10,7 +10,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use hermitcrab_core::{
-    approval::{QuestionId, Reply, Scope},
+    approval::{Question, QuestionId, Reply, Scope},
     digest::Digest,
     standing::{PortableAuthority, PortableCap, PortableObject},
 };
@@ -149,7 +149,9 @@ impl UserPort for DeskUser {
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         // Questions wait for one another, and an answer may have been forgotten meanwhile. Of
         // what cannot be read any more none is left.
-        let recalled = {
+        let recalled = if self.user.only_shows(prompt.question) {
+            None
+        } else {
             let mut desk = self.desk.borrow_mut();
             let _looked = desk.keeper.refresh();
             desk.recall(&prompt)
@@ -176,6 +178,10 @@ impl UserPort for DeskUser {
             Keep::Hold(wider) => (reply, Keep::Hold(wider)),
             Keep::Nothing | Keep::Repeat => (reply, Keep::Nothing),
         }
+    }
+
+    fn only_shows(&self, question: &Question) -> bool {
+        self.user.only_shows(question)
     }
 
     fn about(&mut self, call: usize) {

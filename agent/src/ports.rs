@@ -176,6 +176,12 @@ pub trait UserPort {
     /// (silence, a closed dialog, unknown words) is a refusal.
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply;
 
+    /// Whether this would be shown and refused whatever is held, as in a dry run: then no
+    /// answer that was given before is given again.
+    fn only_shows(&self, _question: &Question) -> bool {
+        false
+    }
+
     /// How much is to be shown of what a command did, where that is so many changes.
     fn detail(&mut self, _changes: usize) -> Detail {
         Detail::Whole

@@ -16,6 +16,7 @@ use hermitcrab_core::{
     action::Action,
     approval::{Question, Reply, Scope},
     authority::{Extent, Object},
+    grant::AgentId,
 };
 use serde_json::{Map, Value, json};
 
@@ -152,7 +153,8 @@ pub struct AcpUser {
 
 impl AcpUser {
     fn put(&self, prompt: &Prompt<'_>) -> Reply {
-        let (id, fields, is_dry, is_apart) = {
+        let is_dry = self.only_shows(prompt.question);
+        let (id, fields, is_apart) = {
             let mut scene = self.scene.borrow_mut();
             // Of calls made together the later ones find the turn at its end.
             if scene.stop {
@@ -188,7 +190,7 @@ impl AcpUser {
                         .collect::<Vec<ToolCallLocation>>(),
                 );
             }
-            (id, fields, scene.is_dry, is_apart)
+            (id, fields, is_apart)
         };
         let call = ToolCallUpdate::new(id.clone(), fields).meta(bound_to(prompt));
         let reply = if is_dry {
@@ -228,6 +230,12 @@ impl AcpUser {
 impl UserPort for AcpUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
         self.put(&prompt)
+    }
+
+    fn only_shows(&self, question: &Question) -> bool {
+        // What the session's own agent left running is no part of a dry run, which another
+        // one has: its user decides about that as ever.
+        self.scene.borrow().is_dry && question.by() != AgentId::FIRST
     }
 
     fn about(&mut self, call: usize) {

@@ -4,6 +4,7 @@ mod acp;
 mod acp_asked;
 mod acp_bad;
 mod acp_commit;
+mod acp_dry;
 mod acp_elsewhere;
 mod acp_hostile;
 mod acp_late;

@@ -1,6 +1,7 @@
 //! `/dry-run`: the agent works, and changes nothing.
 
 use agent_client_protocol::{Error, v1::schema::PromptResponse};
+use hermitcrab_core::label::Source;
 
 use super::{Seat, broken};
 use crate::chat::Chat;
@@ -15,6 +16,10 @@ impl Seat {
         let child = self
             .runtime
             .spawn(first, &forward)
+            .map_err(|why| broken(why.to_string()))?;
+        // A mode that allows what nobody granted speaks for nobody who has read something.
+        self.runtime
+            .hear(child, Source::File)
             .map_err(|why| broken(why.to_string()))?;
         let new = || Chat::new(&self.runtime, &self.backend.model);
         self.chat = new().in_place_of(&self.chat).of(child);
