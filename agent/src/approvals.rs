@@ -11,6 +11,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use hermitcrab_core::{
     approval::{Question, QuestionId, Reply, Scope},
+    authority::Verb,
     digest::Digest,
     standing::{PortableAuthority, PortableCap, PortableObject},
 };
@@ -62,6 +63,9 @@ impl Desk {
         }
         let mut all = None;
         for action in what(prompt)? {
+            if may_lose(&action.0) && !is_told_as_it_is(&action.0) {
+                return None;
+            }
             let said = self.keeper.recall(&action.0, action.1)?;
             if all.is_some_and(|other| other != said) {
                 return None;
@@ -110,6 +114,26 @@ fn what(prompt: &Prompt<'_>) -> Option<Vec<(PortableCap, Digest)>> {
         all.push((cap, digest));
     }
     (!all.is_empty()).then_some(all)
+}
+
+/// Whether something that is there may be lost.
+fn may_lose(cap: &PortableCap) -> bool {
+    matches!(cap.verb(), Verb::FsModify | Verb::FsDelete)
+}
+
+/// Whether the name of a place stands in what is shown letter by letter. Another one is written
+/// so that it neither draws nor looks like others, and which file is meant by that, and what it
+/// holds, is not found by it: an answer about such a one is given once.
+fn is_told_as_it_is(cap: &PortableCap) -> bool {
+    match cap.object() {
+        PortableObject::Place { at: place, .. } => place.to_string().as_bytes() == place.as_bytes(),
+        PortableObject::Program(_)
+        | PortableObject::Host(_)
+        | PortableObject::Secret(_)
+        | PortableObject::Model(_)
+        | PortableObject::Session
+        | PortableObject::Extension(_) => true,
+    }
 }
 
 /// What the person saw goes with the answer, and that is also what would be lost: to

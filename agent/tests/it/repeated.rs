@@ -115,16 +115,18 @@ fn an_answer_to_be_repeated_is_given_again_to_exactly_the_same() {
 fn an_answer_to_be_repeated_is_not_given_where_another_content_would_be_lost() {
     let machine = Machine::new();
     let file = machine.workspace.join("a.txt");
-    let delete = |words: &[&'static str], content: &str| {
+    let delete_named = |name: &str, words: &[&'static str], content: &str| {
+        let file = machine.workspace.join(name);
         std::fs::write(&file, content).unwrap();
         let mut opened = machine.open(words);
         let first = opened.runtime.first_agent();
-        let args = json!({"command": "rm a.txt"});
+        let args = json!({"command": format!("rm '{name}'")});
         let report = opened.runtime.call(first, "terminal", &args);
         opened.runtime.end_session().unwrap();
         let asked = opened.user.shown.borrow().len();
         (asked, report.fate == Fate::Ran && !file.exists())
     };
+    let delete = |words: &[&'static str], content: &str| delete_named("a.txt", words, content);
     assert_eq!(delete(&["repeat"], "scratch"), (1, true));
     assert_eq!(delete(&[], "scratch"), (0, true), "repeated");
     assert_eq!(delete(&[], "the only copy"), (1, false), "another content");
@@ -137,4 +139,10 @@ fn an_answer_to_be_repeated_is_not_given_where_another_content_would_be_lost() {
         (1, false),
         "over another content"
     );
+    // Nor where the name is not told letter by letter: what it holds is not found by that.
+    for name in ["a\\b", "a\u{2764}\u{fe0f}", "a\u{a0}b", "a\nb"] {
+        assert_eq!(delete_named(name, &["repeat"], "scratch"), (1, true));
+        let (asked, is_gone) = delete_named(name, &[], "the only copy");
+        assert_eq!((asked, is_gone), (1, false), "{name:?}");
+    }
 }
