@@ -114,7 +114,7 @@ pub use self::{
     standing::TakenIn,
     talk::{Counts, Guard, Reminder, Talk, WorkLimits},
     together::Proposal,
-    turn::Stop,
+    turn::{STANDS_OUT, Stop},
     undo::{ForgetTrouble, UndoReport, UndoTrouble, forgotten_words, recovered_words},
     words::{GrantWords, WordsError, in_bytes},
 };

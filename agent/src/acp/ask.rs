@@ -165,8 +165,9 @@ impl AcpUser {
             let (id, title, kind) = match apart {
                 Some((id, title)) => (id, title, ToolKind::Execute),
                 None => {
-                    let id = scene.asking(&self.link);
-                    match scene.call() {
+                    let by = prompt.question.by();
+                    let id = scene.asking(by, &self.link);
+                    match scene.call_of(by) {
                         Some(call) => (id, call.title.clone(), call.kind),
                         None => (id, "A question".to_owned(), ToolKind::Other),
                     }
@@ -279,7 +280,7 @@ impl AcpUser {
 
     /// A choice among given words is put as a permission is.
     fn choose(&self, question: &str, choices: &[String]) -> Option<String> {
-        let id = self.scene.borrow_mut().asking(&self.link);
+        let id = self.scene.borrow_mut().asking_for_words(&self.link);
         let fields = ToolCallUpdateFields::new()
             .title(question.to_owned())
             .kind(ToolKind::Other)

@@ -11,7 +11,10 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use hermitcrab_core::plan::{Plan, Toolbox};
+use hermitcrab_core::{
+    grant::AgentId,
+    plan::{Plan, Toolbox},
+};
 
 use super::{
     control::{Control, Waited},
@@ -71,7 +74,7 @@ impl Person {
         let id = self
             .scene
             .borrow_mut()
-            .begin(title.to_owned(), ToolKind::Think);
+            .begin(AgentId::FIRST, title.to_owned(), ToolKind::Think);
         self.link.tell(SessionUpdate::ToolCall(
             ToolCall::new(id.clone(), title)
                 .kind(ToolKind::Think)
@@ -99,7 +102,7 @@ impl Person {
             },
             Waited::Got(Err(_)) | Waited::Cancelled | Waited::TimedOut => false,
         };
-        self.scene.borrow_mut().end();
+        self.scene.borrow_mut().end(AgentId::FIRST);
         self.link.tell(updates::answered(id, is_yes));
         is_yes
     }

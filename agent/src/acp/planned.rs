@@ -11,6 +11,7 @@ use agent_client_protocol::v1::schema::{
     SessionUpdate, ToolCall as CallShown, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
+use hermitcrab_core::grant::AgentId;
 use hermitcrab_core::plan::{
     Failure, Machine, Plan, Raw, Step, Toolbox, Type, Value,
     interp::{Status, ToolCall},
@@ -284,7 +285,11 @@ impl Onlooker for Looker<'_, '_> {
         self.show();
         let title = format!("{}: {}", call.step, executor::call_line(call));
         let kind = kind(&call.tool);
-        let id = self.person.scene.borrow_mut().begin(title.clone(), kind);
+        let id = self
+            .person
+            .scene
+            .borrow_mut()
+            .begin(AgentId::FIRST, title.clone(), kind);
         let input = call
             .args
             .iter()
@@ -318,7 +323,7 @@ impl Onlooker for Looker<'_, '_> {
     }
 
     fn after(&mut self, _call: &ToolCall, result: Result<&Did, &Trouble>) {
-        let Some(current) = self.person.scene.borrow_mut().end() else {
+        let Some(current) = self.person.scene.borrow_mut().end(AgentId::FIRST) else {
             return;
         };
         let (status, words) = match result {

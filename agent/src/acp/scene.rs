@@ -16,6 +16,8 @@ const SHOW_EVERY: time::Duration = time::Duration::from_millis(100);
 /// The call that is being made.
 #[derive(Clone, Debug)]
 pub struct Current {
+    /// Whose it is.
+    agent: AgentId,
     /// Its id on the wire.
     pub id: String,
     /// What it is called there.
@@ -30,9 +32,10 @@ pub struct Current {
 /// What is going on.
 #[derive(Debug, Default)]
 pub struct Scene {
-    /// The calls that are being made, in their order.
+    /// The calls that are being made, in their order. While one goes on that handed out work,
+    /// those of whoever has it now begin and end.
     calls: Vec<Current>,
-    /// Which of them questions belong to.
+    /// Which of an agent's own its questions belong to.
     asking: usize,
     calls_made: u64,
     asked_alone: Option<String>,
@@ -45,9 +48,15 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The call that is being made; of several, the one that asks.
-    pub fn call(&self) -> Option<&Current> {
-        self.calls.get(self.asking)
+    /// The call that this agent is making; of several, the one that asks.
+    pub fn call_of(&self, by: AgentId) -> Option<&Current> {
+        let mut own = self.calls.iter().filter(|call| call.agent == by);
+        own.nth(self.asking)
+    }
+
+    fn call_of_mut(&mut self, by: AgentId) -> Option<&mut Current> {
+        let mut own = self.calls.iter_mut().filter(|call| call.agent == by);
+        own.nth(self.asking)
     }
 
     /// Questions belong to this one of several calls from here on.
@@ -83,10 +92,11 @@ impl Scene {
         format!("call-{}", self.calls_made)
     }
 
-    /// A call begins, beside those that have begun.
-    pub fn begin(&mut self, title: String, kind: ToolKind) -> String {
+    /// A call of this agent begins, beside those that have begun.
+    pub fn begin(&mut self, agent: AgentId, title: String, kind: ToolKind) -> String {
         let id = self.next_id();
         self.calls.push(Current {
+            agent,
             id: id.clone(),
             title,
             kind,
@@ -96,17 +106,26 @@ impl Scene {
         id
     }
 
-    /// The first of the calls ended.
-    pub fn end(&mut self) -> Option<Current> {
+    /// The first of this agent's calls ended.
+    pub fn end(&mut self, agent: AgentId) -> Option<Current> {
         self.asking = 0;
-        (!self.calls.is_empty()).then(|| self.calls.remove(0))
+        let first = self.calls.iter().position(|call| call.agent == agent)?;
+        Some(self.calls.remove(first))
     }
 
-    /// The call a question belongs to; one that belongs to none gets its own.
-    pub fn asking(&mut self, link: &Link) -> String {
-        if let Some(call) = self.call() {
-            return call.id.clone();
-        }
+    /// The call a question of this agent's belongs to; one that belongs to none gets its own.
+    pub fn asking(&mut self, by: AgentId, link: &Link) -> String {
+        let id = self.call_of(by).map(|call| call.id.clone());
+        id.unwrap_or_else(|| self.asking_alone(link))
+    }
+
+    /// The same of a question for words: nothing is made beside the call that puts it.
+    pub fn asking_for_words(&mut self, link: &Link) -> String {
+        let id = self.calls.last().map(|call| call.id.clone());
+        id.unwrap_or_else(|| self.asking_alone(link))
+    }
+
+    fn asking_alone(&mut self, link: &Link) -> String {
         let id = self.next_id();
         link.tell(SessionUpdate::ToolCall(
             ToolCall::new(id.clone(), "A question").status(ToolCallStatus::Pending),
@@ -127,18 +146,18 @@ impl Scene {
 
     /// What is said of a command that goes on. It may print nothing for long, so nothing
     /// that comes later is waited for.
-    fn noticed(&mut self, link: &Link, line: &str) {
-        if let Some(call) = self.calls.get_mut(self.asking) {
+    fn noticed(&mut self, by: AgentId, link: &Link, line: &str) {
+        if let Some(call) = self.call_of_mut(by) {
             call.shown = None;
             let begins = call.output.is_empty() || call.output.ends_with('\n');
             let before = if begins { "" } else { "\n" };
-            self.printed(link, &format!("{before}[{line}]\n"));
+            self.printed(by, link, &format!("{before}[{line}]\n"));
         }
     }
 
     /// More of what a command prints.
-    fn printed(&mut self, link: &Link, piece: &str) {
-        let Some(call) = self.calls.get_mut(self.asking) else {
+    fn printed(&mut self, by: AgentId, link: &Link, piece: &str) {
+        let Some(call) = self.call_of_mut(by) else {
             return;
         };
         call.output.push_str(piece);
@@ -165,12 +184,12 @@ pub struct Output {
 }
 
 impl ProgressPort for Output {
-    fn output(&mut self, _agent: AgentId, piece: &str) {
-        self.scene.borrow_mut().printed(&self.link, piece);
+    fn output(&mut self, agent: AgentId, piece: &str) {
+        self.scene.borrow_mut().printed(agent, &self.link, piece);
     }
 
-    fn notice(&mut self, _agent: AgentId, line: &str) {
-        self.scene.borrow_mut().noticed(&self.link, line);
+    fn notice(&mut self, agent: AgentId, line: &str) {
+        self.scene.borrow_mut().noticed(agent, &self.link, line);
     }
 
     fn is_wanted(&mut self) -> bool {

@@ -12,9 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ports::{FileDiff, Prompt, Side},
-    runtime::{Fate, in_bytes},
+    runtime::{Fate, STANDS_OUT, in_bytes},
     screen::visible,
-    tools::title::{self, one_line},
+    text::visible::named,
+    tools::title,
 };
 
 /// Letters of a command's output or a result that are shown.
@@ -103,28 +104,62 @@ pub fn keep_the_end(text: &mut String) {
     }
 }
 
-/// A question's content: each file whole, and in words what is no text.
+/// A question's content: each file whole, and in words what is no text, or what no difference
+/// of two texts shows.
 #[must_use]
 pub fn question(prompt: &Prompt<'_>) -> Vec<ToolCallContent> {
     let mut contents: Vec<ToolCallContent> = prompt.files.iter().flat_map(file).collect();
+    let comes_or_goes: Vec<String> = prompt.files.iter().filter_map(comes_or_goes).collect();
     let is_all = !prompt.files.is_empty()
         && prompt.files.iter().all(is_text)
         && prompt.besides.is_empty()
         && prompt.question.because() != DenialCode::UntrustedFlow;
-    if is_all {
-        return contents;
-    }
-    let words = if prompt.files.is_empty() && prompt.besides.is_empty() {
+    // Where a question is long its last line names what would be asked about alone.
+    let stands_out = prompt.shown.lines().last();
+    let stands_out = stands_out.filter(|line| line.starts_with(STANDS_OUT));
+    let said = comes_or_goes.iter().map(String::as_str).chain(stands_out);
+    let words = if is_all {
+        said.collect::<Vec<_>>().join("\n")
+    } else if prompt.files.is_empty() && prompt.besides.is_empty() {
         prompt.shown.to_owned()
     } else {
-        let first = prompt.shown.lines().next().unwrap_or_default();
-        std::iter::once(first)
+        why(prompt)
+            .into_iter()
             .chain(prompt.besides.iter().map(String::as_str))
+            .chain(said)
             .collect::<Vec<_>>()
             .join("\n")
     };
-    contents.push(text(&words));
+    if !words.is_empty() {
+        contents.push(text(&words));
+    }
     contents
+}
+
+/// That a text goes, which might be emptied as well, or one comes that is empty.
+fn comes_or_goes(file: &FileDiff) -> Option<String> {
+    let name = named(&file.path);
+    match (&file.before, &file.after) {
+        (Side::Text(_), Side::Nothing) => Some(format!("deleted file {name}")),
+        (Side::Nothing, Side::Text(new)) if new.is_empty() => {
+            Some(format!("new file {name}, empty"))
+        }
+        (
+            Side::Nothing | Side::Text(_) | Side::Opaque { .. } | Side::Unread,
+            Side::Nothing | Side::Text(_) | Side::Opaque { .. } | Side::Unread,
+        ) => None,
+    }
+}
+
+/// Who asks, for what reason, and what may be behind it: all that stands before what is to
+/// be done, which the files show.
+fn why<'p>(prompt: &Prompt<'p>) -> Vec<&'p str> {
+    let (tool, by) = (prompt.question.tool(), prompt.question.by());
+    let begins = format!("{tool} by {by}: ");
+    let ends = format!("({})", prompt.question.because());
+    let is_heading = |line: &str| line.starts_with(&begins) && line.ends_with(&ends);
+    let heading = prompt.shown.lines().position(is_heading).unwrap_or(0);
+    prompt.shown.lines().take(heading + 1).collect()
 }
 
 fn is_text(file: &FileDiff) -> bool {
@@ -135,7 +170,7 @@ fn file(file: &FileDiff) -> Vec<ToolCallContent> {
     let (Some(old), Some(new)) = (file.before.text(), file.after.text()) else {
         let words = text(&format!(
             "{}: {} becomes {}",
-            visible(&one_line(&file.path)),
+            named(&file.path),
             side(&file.before),
             side(&file.after)
         ));

@@ -76,7 +76,7 @@ impl Watch for Watcher<'_> {
         let id = self
             .scene
             .borrow_mut()
-            .begin(described.title.clone(), described.kind);
+            .begin(agent, described.title.clone(), described.kind);
         let raw = if arguments.is_null() {
             Value::String(call.arguments.clone())
         } else {
@@ -91,7 +91,7 @@ impl Watch for Watcher<'_> {
         ));
     }
 
-    fn ended(&mut self, _agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
+    fn ended(&mut self, agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
         let is_edit = matches!(
             Tool::offered(&call.tool),
             Some(Tool::WriteFile | Tool::Patch)
@@ -108,7 +108,7 @@ impl Watch for Watcher<'_> {
         if let Some(worded) = updates::rejected(&call.tool, &result.fate) {
             result.text = pyjson::text(&worded);
         }
-        let Some(current) = self.scene.borrow_mut().end() else {
+        let Some(current) = self.scene.borrow_mut().end(agent) else {
             return Then::Done;
         };
         let status = match result.fate {

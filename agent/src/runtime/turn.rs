@@ -30,6 +30,9 @@ const LINES_AT_ONCE: usize = 30;
 /// Places named of those that are asked about each time.
 const STANDING_OUT_MAX: usize = 8;
 
+/// What the last line of a long question begins with.
+pub const STANDS_OUT: &str = "of this, asked about each time: ";
+
 /// What is put before a person.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
@@ -411,8 +414,5 @@ fn with_what_stands_out(session: &Session, question: &Question, shown: String) -
     if all.len() > STANDING_OUT_MAX {
         line.push_str(&format!(" and {} more", all.len() - STANDING_OUT_MAX));
     }
-    format!(
-        "{}\nof this, asked about each time: {line}\n",
-        shown.trim_end_matches('\n')
-    )
+    format!("{}\n{STANDS_OUT}{line}\n", shown.trim_end_matches('\n'))
 }

@@ -129,9 +129,13 @@ fn a_patch_of_several_files_is_one_question_with_a_diff_for_each() {
     assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
     assert!(editor.text("n.txt").is_none() && editor.text("gone.txt").is_some());
     let content = editor.questions()[0]["toolCall"]["content"].clone();
-    let diffs: Vec<&Value> = content.as_array().unwrap().iter().collect();
+    let (said, diffs) = content.as_array().unwrap().split_last().unwrap();
     assert_eq!(diffs.len(), 3, "{content}");
     assert!(diffs.iter().all(|diff| diff["type"] == "diff"));
+    // A difference would show it emptied.
+    let gone = editor.workspace().join("gone.txt");
+    let gone = format!("deleted file {}", gone.display());
+    assert_eq!(said["content"]["text"], gone);
     editor.prompt(&session, &json!([call]), &[json!("allow-once")]);
     assert_eq!(editor.text("a.txt").as_deref(), Some("beta\n"));
     assert_eq!(editor.text("n.txt").as_deref(), Some("new"));

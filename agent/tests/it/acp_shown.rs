@@ -28,6 +28,83 @@ fn shown(editor: &mut Editor, session: &str, command: &str) -> String {
 }
 
 #[test]
+fn a_file_that_goes_and_one_that_comes_empty_are_told_in_words() {
+    let (mut editor, session) = Editor::ready();
+    editor.put("gone", "text\n");
+    editor.put("void", "");
+    // To an editor these are a file that is emptied, and two that are as they were.
+    let told = shown(&mut editor, &session, "rm gone void; : > new; : > a.txt");
+    for line in ["gone", "void"].map(|name| format!("deleted file {}", place(&editor, name))) {
+        assert!(told.contains(&format!("{line}\n")), "{told}");
+    }
+    let new = format!("new file {}, empty\n", place(&editor, "new"));
+    assert!(told.contains(&new), "{told}");
+    let emptied = place(&editor, "a.txt");
+    assert!(!told.contains(&format!("file {emptied}")), "{told}");
+    // The same where it is no command that does it.
+    let patch = "*** Begin Patch\n*** Delete File: gone\n*** End Patch";
+    let call: Value = json!([[["patch", {"mode": "patch", "patch": patch}]], "done"]);
+    editor.prompt(&session, &call, &[json!("reject-once")]);
+    let asked = editor.questions().last().unwrap().to_string();
+    let gone = format!("deleted file {}", place(&editor, "gone"));
+    assert!(asked.contains(&gone), "{asked}");
+}
+
+#[test]
+fn of_many_files_those_that_are_asked_about_each_time_are_named() {
+    let (mut editor, session) = Editor::ready();
+    let command = "for i in $(seq 40); do echo x > f$i; done; echo evil > .bashrc";
+    let told = shown(&mut editor, &session, command);
+    let name = place(&editor, ".bashrc");
+    let line = format!("of this, asked about each time: fs.create {name}\n");
+    assert!(told.ends_with(&line), "{told}");
+}
+
+#[test]
+fn a_name_is_told_whole_however_long_it_is() {
+    let (mut editor, session) = Editor::ready();
+    let long = "x".repeat(200);
+    let command = format!("head -c 400 /dev/zero > '{long}  y'");
+    let told = shown(&mut editor, &session, &command);
+    assert!(told.contains(&format!("{long}  y\": nothing")), "{told}");
+}
+
+#[test]
+fn what_a_child_has_read_is_told_beside_who_it_is() {
+    let (mut editor, session) = Editor::ready();
+    // Held by its parent before anything was read.
+    let write = json!([[["write_file", {"path": "b.txt", "content": "b\n"}]]]);
+    editor.prompt(&session, &write, &[json!("allow-session")]);
+    std::fs::remove_file(editor.workspace().join("b.txt")).unwrap();
+    editor.prompt(&session, &json!("/caps"), &[]);
+    let caps = editor.said();
+    let held = caps
+        .lines()
+        .find(|line| line.contains("fs.create"))
+        .unwrap();
+    let grant = held.split('`').nth(1).unwrap();
+    let read = json!(["read_file", {"path": "a.txt"}]);
+    let goal = json!([[read], write[0]]).to_string();
+    let work = json!([[["delegate_task", {"goal": goal, "grants": [grant]}]], "done"]);
+    editor.prompt(&session, &work, &[json!("reject-once")]);
+    let asked = editor.questions().last().unwrap()["toolCall"]["content"].to_string();
+    assert!(
+        asked.contains("asks, which agent0 has handed work to"),
+        "{asked}"
+    );
+    assert!(
+        asked.contains("has read data since (from: file)"),
+        "{asked}"
+    );
+    assert!(asked.contains("(untrusted-flow)"), "{asked}");
+}
+
+/// A name in the workspace, as it is told.
+fn place(editor: &Editor, name: &str) -> String {
+    editor.workspace().join(name).display().to_string()
+}
+
+#[test]
 fn what_makes_a_new_file_a_program_is_told() {
     let (mut editor, session) = Editor::ready();
     let command = "printf 'x\\n' > run; chmod 755 run; printf 'x\\n' > plain";
@@ -128,5 +205,36 @@ fn what_a_background_command_did_is_not_asked_about_under_another_calls_name() {
         let questions = editor.questions();
         let last = &questions.last().unwrap()["toolCall"];
         assert_eq!(last["title"], "Write b.txt");
+    }
+}
+
+#[test]
+fn what_an_agent_that_was_handed_work_asks_is_put_under_its_own_call() {
+    let (mut editor, session) = Editor::ready();
+    let writes = |name: &str| json!([["write_file", {"path": name, "content": "x\n"}]]);
+    let work = |goal: &Value| json!(["delegate_task", {"goal": goal.to_string()}]);
+    // As much as may be is handed out already, so that this is done while its call goes on.
+    let waits: Vec<Value> = (0..3).map(|n| work(&json!([format!("{n}")]))).collect();
+    let at_once = work(&json!([writes("one.txt"), writes("two.txt")]));
+    let turn = editor.begin(&session, &json!([waits, [at_once], "done"]));
+    for name in ["one.txt", "two.txt"] {
+        let question = editor.question();
+        let asked = &question["params"]["toolCall"];
+        let title = asked["title"].as_str().unwrap();
+        assert!(title.ends_with(&format!(": Write {name}")), "{question}");
+        let path = asked["content"][0]["path"].as_str().unwrap();
+        assert!(path.ends_with(name), "{question}");
+        editor.answer(&question, &json!("allow-once"));
+    }
+    editor.result(turn, &[]);
+    // Each card ends with what came of its own call.
+    let ended = editor.updates("tool_call_update");
+    for call in editor.updates("tool_call") {
+        let of = |update: &&Value| update["toolCallId"] == call["toolCallId"];
+        let last = ended.iter().filter(of).next_back().unwrap();
+        assert_eq!(last["status"], "completed", "{call} {last}");
+        let output = last["rawOutput"].to_string();
+        let is_write = call["title"].as_str().unwrap().contains("Write");
+        assert_eq!(output.contains("bytes_written"), is_write, "{call} {last}");
     }
 }
