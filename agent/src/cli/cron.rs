@@ -26,6 +26,7 @@ use crate::{
     person::NobodyThere,
     runtime::{Job, JobPort, JobRun, Lent},
     screen::{on_one_line, visible},
+    text::visible::escaped,
     tools::cronjob::{
         claimant, jobs, schedule,
         turns::{self, Claim},
@@ -114,8 +115,8 @@ fn list(base: &Where) -> Result<u8, Trouble> {
                 on_one_line(&format!("{last}, {status}{error}"))
             );
         }
-        let script = text_of(shelf.script(job));
-        for line in caps::held_at(&Shelf::place(base, job, script.as_deref()))? {
+        let script = readable(shelf.script(job));
+        for line in caps::held_at(&Shelf::place(base, job, script.as_ref()))? {
             println!("    holds {line}");
         }
     }
@@ -126,9 +127,9 @@ fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
     let job = named(&shelf, &all, word).map_err(|why| (why, exit::USAGE))?;
-    let script = text_of(shelf.script(job));
-    println!("{}", in_full(job, script.as_deref()));
-    caps::grant(&Shelf::place(base, job, script.as_deref()), grants)
+    let script = readable(shelf.script(job));
+    println!("{}", in_full(job, script.as_ref()));
+    caps::grant(&Shelf::place(base, job, script.as_ref()), grants)
 }
 
 fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
@@ -140,9 +141,9 @@ fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
         .map(|word| named(&shelf, &all, word).map_err(|why| (why, exit::USAGE)))
         .collect::<Result<_, _>>()?;
     for job in chosen {
-        let script = text_of(shelf.script(job));
+        let script = readable(shelf.script(job));
         // What it holds ends first: a job that is cut off from its grants does no harm.
-        caps::end_at(&Shelf::place(base, job, script.as_deref()))?;
+        caps::end_at(&Shelf::place(base, job, script.as_ref()))?;
         shelf.remove(jobs::text(job, "id"))?;
     }
     Ok(exit::OK)
@@ -171,17 +172,18 @@ fn named<'j>(shelf: &Shelf, all: &'j [Job], word: &str) -> Result<&'j Job, Strin
     }
 }
 
-/// What a program says, if it can be read.
-fn text_of(script: Option<Result<Script, String>>) -> Option<String> {
-    script.and_then(Result::ok).map(|script| script.text)
+/// A program, if it can be read.
+fn readable(script: Option<Result<Script, String>>) -> Option<Script> {
+    script.and_then(Result::ok)
 }
 
 /// Everything that makes a job do what it does, for whoever grants it something. Whoever
 /// wrote the list may have written anything: each line says by its beginning what it is of.
-fn in_full(job: &Job, script: Option<&str>) -> String {
+fn in_full(job: &Job, script: Option<&Script>) -> String {
+    // Each letter counts, also one that ends a line for who reads it and for no terminal.
     let below = |text: &str| -> Vec<String> {
-        let lines = text.lines();
-        lines.map(|line| format!("    {}", visible(line))).collect()
+        let lines = text.split_terminator('\n');
+        lines.map(|line| format!("    {}", escaped(line))).collect()
     };
     let mut lines = vec!["prompt:".to_owned()];
     lines.extend(below(jobs::text(job, "prompt")));
@@ -202,10 +204,14 @@ fn in_full(job: &Job, script: Option<&str>) -> String {
     }
     if let Some(script) = script {
         lines.push(format!(
-            "script: {}",
-            on_one_line(jobs::text(job, "script"))
+            "script: {} (read by {})",
+            on_one_line(jobs::text(job, "script")),
+            script.program
         ));
-        lines.extend(below(script));
+        lines.extend(below(&script.text));
+        if !crate::jobs::needs_model(job) {
+            lines.push("the script is all that runs: no model reads the prompt".to_owned());
+        }
     }
     lines.join("\n")
 }
@@ -367,7 +373,7 @@ impl Runner {
         let shelf = shelf()?;
         // Read once: what runs is what the grants were given to.
         let script = shelf.script(job);
-        let place = Shelf::place(&self.base, job, text_of(script.clone()).as_deref());
+        let place = Shelf::place(&self.base, job, readable(script.clone()).as_ref());
         let setting = Setting {
             mode: Some(Asking::Refuse),
             ..Setting::at(place)

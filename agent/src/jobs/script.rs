@@ -67,14 +67,26 @@ impl Script {
         })?;
         let text = String::from_utf8(bytes)
             .map_err(|error| format!("Script execution failed: {error}"))?;
-        let ending = file
-            .extension()
-            .map(|ending| ending.to_string_lossy().to_lowercase());
-        let program = match ending.as_deref() {
-            Some("sh" | "bash") => "bash",
-            _ => "python3",
-        };
+        let program = read_by(&file);
         Ok(Self { program, text })
+    }
+
+    /// What reads it, where that is not what a program of its name is read by: a link has a name
+    /// of its own, and whoever makes it lead elsewhere changes nothing else.
+    #[must_use]
+    pub fn read_otherwise(&self, name: &str) -> Option<&'static str> {
+        (read_by(Path::new(name)) != self.program).then_some(self.program)
+    }
+}
+
+/// What reads a program, by the ending of its name.
+fn read_by(file: &Path) -> &'static str {
+    let ending = file
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("sh" | "bash") => "bash",
+        _ => "python3",
     }
 }
 

@@ -522,3 +522,39 @@ fn a_job_is_ended_by_hand_with_what_it_holds_and_the_list_says_how_it_went() {
     assert!(home.ledger().contains("revoked by command: standing0"));
     assert!(home.ok(&["audit", "verify"]).contains("whole"));
 }
+
+#[test]
+fn a_program_that_is_read_by_another_one_is_another_program() {
+    let (home, id) = with_job("every 1h");
+    let scripts = home.path().join(".hermes/scripts");
+    // The same text for both, under one name.
+    for ending in ["sh", "py"] {
+        std::fs::write(scripts.join(format!("both.{ending}")), "exit()\n").unwrap();
+    }
+    let leads_to = |name: &str| {
+        let link = scripts.join("note.sh");
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(scripts.join(name), link).unwrap();
+    };
+    leads_to("both.sh");
+    let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
+    assert!(said.contains("script: note.sh (read by bash)"), "{said}");
+    assert!(home.ok(&["cron"]).contains("holds standing"));
+    leads_to("both.py");
+    assert!(!home.ok(&["cron"]).contains("holds standing"));
+    leads_to("both.sh");
+    assert!(home.ok(&["cron"]).contains("holds standing"));
+}
+
+#[test]
+fn what_ends_a_line_for_python_and_for_no_terminal_is_shown_by_its_number() {
+    let (home, id) = with_job("every 1h");
+    let script = home.path().join(".hermes/scripts/note.sh");
+    std::fs::write(&script, "# nothing\rimport evil\n\r\n").unwrap();
+    let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
+    assert!(
+        said.contains("    # nothing\\u{d}import evil\n    \\u{d}\n"),
+        "{said}"
+    );
+    assert!(said.contains("no model reads the prompt"), "{said}");
+}

@@ -159,19 +159,22 @@ impl Shelf {
     }
 
     /// The place of a job, with everything it is made of in its name, `script` as
-    /// it was read.
-    pub(super) fn place(base: &Where, job: &Job, script: Option<&str>) -> Where {
+    /// it was read, and by what if not by what its name says.
+    pub(super) fn place(base: &Where, job: &Job, script: Option<&Script>) -> Where {
         let field = |name: &str| job.get(name).cloned().unwrap_or(Value::Null);
-        let made_of = json!([
+        let mut made_of = vec![
             field("id"),
             field("prompt"),
-            skills_of(job),
+            skills_of(job).into(),
             field("workdir"),
             field("no_agent"),
             field("context_from"),
             field("script"),
-            script,
-        ]);
+            script.map(|script| script.text.as_str()).into(),
+        ];
+        let name = jobs::text(job, "script");
+        let otherwise = script.and_then(|script| script.read_otherwise(name));
+        made_of.extend(otherwise.map(Value::from));
         let workdir = jobs::text(job, "workdir");
         Where {
             workspace: if workdir.is_empty() {
@@ -180,7 +183,7 @@ impl Shelf {
                 Some(PathBuf::from(workdir))
             },
             state_dir: base.state_dir.clone(),
-            job: Some(sha256(made_of.to_string().as_bytes()).to_string()),
+            job: Some(sha256(Value::from(made_of).to_string().as_bytes()).to_string()),
         }
     }
 }
