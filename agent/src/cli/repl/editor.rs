@@ -22,7 +22,7 @@ use rustyline::{
 };
 
 use super::words;
-use crate::config::keys;
+use crate::{config::keys, screen::on_one_line};
 
 /// Lines kept.
 const HISTORY_MAX: usize = 2000;
@@ -264,7 +264,8 @@ impl Completer for Aid {
         let before = line.get(..at).unwrap_or_default();
         let (start, found) = known(before);
         if found.is_empty() {
-            self.files.complete_path(line, at)
+            let (start, names) = self.files.complete_path(line, at)?;
+            Ok((start, names.into_iter().filter(draws_nothing).collect()))
         } else {
             let pairs = found.into_iter().map(|word| Pair {
                 display: word.clone(),
@@ -273,6 +274,14 @@ impl Completer for Aid {
             Ok((start, pairs.collect()))
         }
     }
+}
+
+/// Whether a name can stand on the screen as it is. Who chose it may be anybody: one that draws
+/// there, ends the line or looks like another is typed by whoever means it.
+fn draws_nothing(name: &Pair) -> bool {
+    [&name.display, &name.replacement]
+        .into_iter()
+        .all(|text| on_one_line(text) == *text)
 }
 
 /// The words of ours that fit, and where the one being written begins.
@@ -330,7 +339,37 @@ fn known(before: &str) -> (usize, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::known;
+    use rustyline::completion::FilenameCompleter;
+
+    use super::{draws_nothing, known};
+
+    #[test]
+    fn a_name_that_draws_or_ends_a_line_is_not_put_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = [
+            "name",
+            "name b",
+            "name\u{e9}",
+            "name\u{1b}]0;x\u{7}",
+            "name\n!x",
+            "name\u{202e}",
+        ];
+        for name in names {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let line = format!("!ls {}/na", dir.path().display());
+        let (_, found) = FilenameCompleter::new()
+            .complete_path(&line, line.len())
+            .unwrap();
+        assert_eq!(found.len(), names.len());
+        let mut put: Vec<String> = found
+            .into_iter()
+            .filter(draws_nothing)
+            .map(|name| name.display)
+            .collect();
+        put.sort();
+        assert_eq!(put, names[..3]);
+    }
 
     #[test]
     fn what_is_begun_is_completed_in_its_place() {
