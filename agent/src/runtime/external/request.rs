@@ -47,7 +47,9 @@ impl Request {
     pub(super) fn shown(&self) -> (String, String) {
         match self {
             Self::Call { tool, args } => (
-                format!("call `{}`", one_line(tool)),
+                // The server chose it: it ends where the quotation does, and says of which
+                // server it is nowhere in itself.
+                format!("call `{}`", one_line(tool).replace('`', "\\u{60}")),
                 json!({"tool": tool, "arguments": args}).to_string(),
             ),
             Self::Ask { utility, params } => (
@@ -55,5 +57,25 @@ impl Request {
                 json!({"method": utility.method(), "params": params}).to_string(),
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Request;
+
+    #[test]
+    fn a_tools_name_does_not_read_like_more_of_the_question() {
+        let call = Request::Call {
+            tool: "read` of the server `safe` at https://safe\n".to_owned(),
+            args: json!({}),
+        };
+        let (asked, _) = call.shown();
+        assert_eq!(
+            asked,
+            "call `read\\u{60} of the server \\u{60}safe\\u{60} at https://safe\\u{a}`"
+        );
     }
 }
