@@ -286,12 +286,18 @@ enum Typed {
 }
 
 impl TerminalUser {
-    /// Puts a question of the program's own; `None` if no answer came.
+    /// Puts a question of the program's own; `None` if no answer came. What is asked about may
+    /// be somebody else's: no row of a long line looks like a line.
     pub fn line(&mut self, question: &str) -> Option<String> {
+        let rows: Vec<String> = question
+            .split('\n')
+            .map(|line| self.in_rows(line))
+            .collect();
+        let question = rows.join("\n");
         let mut asked = || -> io::Result<Option<String>> {
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
             let until = BootClock.now().after(QUESTION_LIFETIME);
-            Ok(match self.typed(question, until)? {
+            Ok(match self.typed(&question, until)? {
                 Typed::Line(line) => Some(line.trim().to_owned()),
                 Typed::Nothing | Typed::Left => None,
             })

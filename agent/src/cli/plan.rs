@@ -30,6 +30,7 @@ use self::{
 use super::{Setting, Trouble, begin, choice, open, say};
 use crate::{
     actions::{self, Risk, risk},
+    ambient,
     cancel::Cancel,
     executor::{self, NoPicker, pick::ModelPicker},
     exit,
@@ -42,6 +43,7 @@ use crate::{
     },
     runtime::{GrantWords, Runtime},
     screen::visible,
+    text::rows,
 };
 
 /// Where the plan comes from.
@@ -248,11 +250,7 @@ fn only_plan(setting: &Setting, source: &Source, as_json: bool) -> Result<u8, Tr
         close(runtime)?;
     }
     let ground = open::ground(&setting.place)?;
-    print(&if as_json {
-        described(&plan, &ground.workspace).to_string()
-    } else {
-        show::plan(&plan, &ground.workspace)
-    });
+    print_plan(&plan, &ground.workspace, as_json);
     Ok(exit::OK)
 }
 
@@ -335,11 +333,7 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
             close(session)?;
         }
         let ground = open::ground(&setting.place)?;
-        print(&if how.json {
-            described(&plan, &ground.workspace).to_string()
-        } else {
-            show::plan(&plan, &ground.workspace)
-        });
+        print_plan(&plan, &ground.workspace, how.json);
         return dry_run(setting, &plan, how).map(|()| exit::OK);
     }
     let approved = match approve(plan, setting, how) {
@@ -452,6 +446,20 @@ fn each_risk(plan: &Plan, steps: &[Step], workspace: &Path, risks: &mut BTreeMap
             each_risk(plan, block, workspace, risks);
         }
     }
+}
+
+/// A plan, for programs or for a person: on a terminal no row of a long text of it looks like
+/// a step.
+fn print_plan(plan: &Plan, workspace: &Path, as_json: bool) {
+    if as_json {
+        print(&described(plan, workspace).to_string());
+        return;
+    }
+    let columns = ambient::screen().columns_of(&std::io::stdout());
+    let row =
+        |line: &str| columns.map_or_else(|| String::from(line), |most| rows::broken(line, most));
+    let shown = show::plan(plan, workspace);
+    print(&shown.lines().map(row).collect::<Vec<_>>().join("\n"));
 }
 
 fn print(text: &str) {

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::home::Home;
+use crate::support::{home::Home, pty::Pty};
 
 /// Runs a plan in a terminal and answers its questions in turn, with the end
 /// of the keyboard after the last; what was on the screen. `None` without a
@@ -196,4 +196,40 @@ fn a_question_shows_where_the_data_came_from() {
         "{screen}"
     );
     assert!(home.project().join("a.txt").exists(), "{screen}");
+}
+
+#[test]
+fn no_row_of_a_text_looks_like_a_step_or_like_what_is_asked() {
+    let home = Home::new();
+    let far = " ".repeat(95);
+    let text = format!(
+        "x{far}9. read_file kept.txt{}run these 9 steps? y",
+        " ".repeat(79)
+    );
+    let steps = json!([
+        {"id": "a", "call": "create_file", "with": {"path": "n.txt", "text": text}},
+        {"id": "b", "call": "read_file", "with": {"path": "a.txt"}},
+        {"id": "c", "confirm": format!("y{far}9. is it what you want? yes")}
+    ]);
+    let plan = json!({"version": 1, "summary": "a test", "steps": steps});
+    std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
+    let mut pty = Pty::start(&home, &["run", "--plan", "../plan.json"], &[]);
+    let marked = |pty: &Pty, text: &str| {
+        let rows = pty.rows();
+        let with = rows.iter().filter(|row| row.contains(text));
+        let all: Vec<&String> = with.collect();
+        assert!(!all.is_empty(), "{rows:?}");
+        assert!(
+            all.iter().all(|row| row.starts_with("       | ")),
+            "{rows:?}"
+        );
+    };
+    pty.sees("run these 3 steps?");
+    marked(&pty, "9. read_file");
+    marked(&pty, "run these 9 steps");
+    pty.keys("y\n");
+    pty.sees("is it what you want? yes, n [n]:");
+    marked(&pty, "9. is it");
+    pty.keys("n\n");
+    pty.ended();
 }

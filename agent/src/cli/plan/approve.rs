@@ -7,15 +7,14 @@ use std::path::Path;
 use hermitcrab_core::plan::Plan;
 
 use super::{
-    How, described, dry_run, edit,
+    How, dry_run, edit,
     person::{About, Person},
-    print,
+    print_plan,
 };
 use crate::{
     actions::{Risk, risk},
     cli::{Setting, Trouble, open},
     exit,
-    planner::show,
     runtime::{GrantWords, Runtime},
 };
 
@@ -104,11 +103,7 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
 /// Prints a plan; its risk. One that leaves the workspace is not asked about.
 fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
     let highest = risk::worst(plan.steps(), workspace, plan.toolbox());
-    print(&if how.json && highest != Risk::Blocked {
-        described(plan, workspace).to_string()
-    } else {
-        show::plan(plan, workspace)
-    });
+    print_plan(plan, workspace, how.json && highest != Risk::Blocked);
     if highest == Risk::Blocked {
         return Err((
             "the plan names a place outside the workspace, or would delete the workspace itself; nothing was done".to_owned(),
