@@ -206,16 +206,16 @@ pub fn directories(question: &Question, places: &[Place]) -> String {
 }
 
 /// What a command did to its copies, and the command. Of names in `each_time`, which has as
-/// many parts as there are sets, it is told what they hold, be it that nothing in it changed:
-/// who put it there first, under a name that was asked about by nobody, is not to have it
-/// stand under one that is, unseen.
+/// many parts as there are sets, it is told what they hold, be it that nothing in it changed
+/// or that others are shorter: who put it there first, under a name that was asked about by
+/// nobody, or among much else, is not to have it stand under one that is, unseen.
 pub fn changes(
     question: &Question,
     command: &str,
     sets: &[(String, &ChangeSet)],
     each_time: &[BTreeSet<RelPath>],
 ) -> Shown {
-    let (files, besides) = diffs::of_sets(sets);
+    let (files, besides) = diffs::of_sets(sets, each_time);
     Shown {
         text: changes_in_words(question, command, sets, each_time),
         files,
@@ -223,7 +223,7 @@ pub fn changes(
     }
 }
 
-/// The new names of a change set that somebody is asked about each time.
+/// The new and changed files of a change set that somebody is asked about each time.
 pub fn asked_each_time(
     question: &Question,
     rules: &Rules,
@@ -231,7 +231,7 @@ pub fn asked_each_time(
     set: &ChangeSet,
 ) -> BTreeSet<RelPath> {
     let is_asked = |action: &Action| {
-        action.verb() == Verb::FsCreate
+        matches!(action.verb(), Verb::FsCreate | Verb::FsModify)
             && matches!(rules.judge(question.tool(), action), Judgement::Ask(..))
     };
     // What has no place is refused before anybody is asked.
@@ -311,7 +311,7 @@ fn changes_in_words(
             } else {
                 named(&format!("{root}/{}", change.path))
             };
-            let is_shown = set.bytes_of(change) <= longest;
+            let is_shown = set.bytes_of(change) <= longest || each_time.contains(&change.path);
             untold += usize::from(!is_shown);
             let before = || {
                 let read = || set.content_before(&change.path, SHOWN_BYTES_MAX).ok();

@@ -160,6 +160,20 @@ fn of_more_than_is_shown_the_longest_files_are_told_by_their_size_and_none_is_hi
 }
 
 #[test]
+fn what_is_asked_about_each_time_is_not_hidden_behind_much_that_is_shorter() {
+    let (mut editor, session) = Editor::ready();
+    let command = "for i in $(seq 40); do yes long | head -c 900000 > a$i; done; \
+                   (echo evil; yes '#' | head -c 900000) > .bashrc";
+    let shown = shown(&mut editor, &session, command);
+    assert!(shown.contains("/.bashrc\nevil\n"), "{}", shown.len());
+    assert!(
+        shown.contains("40 of these files are told by size"),
+        "{}",
+        shown.len()
+    );
+}
+
+#[test]
 fn what_a_background_command_did_is_not_asked_about_under_another_calls_name() {
     // It ends while it is waited for: else it would be decided when the turn begins.
     let command = "until [ -e go ]; do sleep 0.1; done; echo made > made.txt";
@@ -231,7 +245,7 @@ fn what_an_agent_that_was_handed_work_asks_is_put_under_its_own_call() {
     let ended = editor.updates("tool_call_update");
     for call in editor.updates("tool_call") {
         let of = |update: &&Value| update["toolCallId"] == call["toolCallId"];
-        let last = ended.iter().filter(of).next_back().unwrap();
+        let last = ended.iter().rfind(of).unwrap();
         assert_eq!(last["status"], "completed", "{call} {last}");
         let output = last["rawOutput"].to_string();
         let is_write = call["title"].as_str().unwrap().contains("Write");

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, io};
 
-use hermitcrab_core::{digest::Digest, letters::is_unseen};
+use hermitcrab_core::{digest::Digest, letters::is_unseen, path::RelPath};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
 use super::{
@@ -177,13 +177,17 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
     (files, besides)
 }
 
-pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<String>) {
+pub(super) fn of_sets(
+    sets: &[(String, &ChangeSet)],
+    each_time: &[BTreeSet<RelPath>],
+) -> (Vec<FileDiff>, Vec<String>) {
     let mut effort = Effort::of_a_question();
     let longest = longest_of(sets);
     let mut untold = 0_usize;
     let mut files = Vec::new();
     let mut besides = Vec::new();
-    for (root, set) in sets {
+    for (at, (root, set)) in sets.iter().enumerate() {
+        let each_time = each_time.get(at);
         for change in set.changes() {
             let path = if change.path.is_root() {
                 root.clone()
@@ -191,7 +195,8 @@ pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<Stri
                 format!("{root}/{}", change.path)
             };
             // What is too long reads as what is longer than it may be.
-            let is_shown = set.bytes_of(change) <= longest;
+            let is_each_time = each_time.is_some_and(|names| names.contains(&change.path));
+            let is_shown = is_each_time || set.bytes_of(change) <= longest;
             untold += usize::from(!is_shown);
             let bytes_max = if is_shown { SHOWN_BYTES_MAX } else { 0 };
             match of_change(set, change, &path, bytes_max) {
