@@ -221,12 +221,12 @@ fn fitted(line: &str, columns: usize) -> String {
 
 /// Takes a terminal back from what a program drew on it: ends a sequence that is not
 /// finished, and what shows letters somewhere else (older modes, a printer, a line of
-/// status, a picture that is held back), goes back to the usual screen, margins, letters,
-/// colours and to lines that scroll, and shows the cursor. Where the cursor is, and what
-/// is on the screen, stays.
+/// status, a picture that is held back) or has them lead somewhere, goes back to the usual
+/// screen, margins, letters, colours and to lines that scroll, and shows the cursor. Where the
+/// cursor is, and what is on the screen, stays.
 pub const TAKEN_BACK: &str = "\u{18}\u{1b}\\\u{1b}<\u{1b}\u{3}\u{1b}[4i\u{1b}[0$}\u{1b}[?2026l\
     \u{1b}[?47l\u{1b}7\u{1b}[?69l\u{1b}[r\u{1b}8\u{1b}[0m\u{1b}(B\u{f}\u{1b}[4l\
-    \u{1b}[?7h\u{1b}[?25h\u{1b}[?5l\u{1b}]104\u{1b}\\\u{1b}]110\u{1b}\\\u{1b}]111\u{1b}\\";
+    \u{1b}[?7h\u{1b}[?25h\u{1b}[?5l\u{1b}]8;;\u{1b}\\\u{1b}]104\u{1b}\\\u{1b}]110\u{1b}\\\u{1b}]111\u{1b}\\";
 
 /// Text of somebody else, unable to draw on the terminal.
 #[must_use]

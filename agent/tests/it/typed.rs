@@ -5,7 +5,7 @@
 use hermitcrab::runtime::{Fate, TypedCommand};
 use serde_json::json;
 
-use crate::support::Bench;
+use crate::support::{Bench, home::Home, pty::Pty};
 
 fn typed(bench: &mut Bench, command: &str) -> String {
     let first = bench.runtime.first_agent();
@@ -54,4 +54,21 @@ fn what_a_person_left_is_there_for_their_next_command_and_for_the_models() {
     assert_eq!(bench.text("sub/models").as_deref(), Some("mine\n"));
     let said = typed(&mut bench, "echo \"$WORD\"; basename \"$PWD\"");
     assert_eq!(said, "mine\nsub\n");
+}
+
+#[test]
+fn a_link_that_a_command_left_open_does_not_lead_on_through_the_question() {
+    let home = Home::new();
+    let command = "printf '\\033]8;;https://evil\\033\\\\here'; echo b > b.txt";
+    // Through somebody else's hands it comes to the terminal as it is.
+    let starter = ["sh", "-c", "\"$@\" | cat", "sh"];
+    let mut pty = Pty::start_under(&home, &starter, &["exec", "--", command], &[]);
+    pty.sees("allow this?");
+    let raw = String::from_utf8_lossy(&pty.raw).into_owned();
+    let opened = raw.find("\u{1b}]8;;https://evil").unwrap();
+    let closed = raw.find("\u{1b}]8;;\u{1b}\\").unwrap();
+    let asked = raw.find("new file").unwrap();
+    assert!(opened < closed && closed < asked, "{raw:?}");
+    pty.keys("deny\n");
+    pty.ended();
 }
