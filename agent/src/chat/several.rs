@@ -135,36 +135,47 @@ impl Chat {
             .iter()
             .map(|call| arguments(&call.arguments).unwrap_or_default())
             .collect();
-        for (call, arguments) in calls.iter().zip(&read) {
-            port.watch.begins(runtime, self.agent, call, arguments);
-        }
         let refused: Vec<Option<String>> = calls
             .iter()
             .zip(&read)
             .map(|(call, arguments)| self.loops.refused(&call.tool, arguments))
             .collect();
+        // What is not made is over before the others begin: questions are about these, one
+        // after the other, and belong to them by their place.
+        let mut not_made = Vec::with_capacity(calls.len());
+        for ((call, arguments), text) in calls.iter().zip(&read).zip(&refused) {
+            not_made.push(text.clone().map(|text| {
+                port.watch.begins(runtime, self.agent, call, arguments);
+                self.not_made(port, call, text, turn)
+            }));
+        }
+        for ((call, arguments), not_made) in calls.iter().zip(&read).zip(&not_made) {
+            if not_made.is_none() {
+                port.watch.begins(runtime, self.agent, call, arguments);
+            }
+        }
         let proposals: Vec<Proposal<'_>> = calls
             .iter()
             .zip(&read)
-            .zip(&refused)
-            .filter(|(_, refused)| refused.is_none())
+            .zip(&not_made)
+            .filter(|(_, not_made)| not_made.is_none())
             .map(|((call, arguments), _)| (call.tool.as_str(), arguments))
             .collect();
         let mut reports = runtime.call_together(self.agent, &proposals).into_iter();
-        for ((call, arguments), refused) in calls.into_iter().zip(&read).zip(refused) {
-            let report = match refused {
-                Some(text) => Err(text),
-                None => reports
-                    .next()
-                    .ok_or_else(|| ToolResult::error("this call was not run").text),
-            };
-            let text = match report {
-                Err(text) => self.not_made(port, &call, text, turn),
-                Ok(report) => {
-                    let questions = report.questions.len();
-                    let result = (result_of(report), questions);
-                    self.ended(runtime, port, &call, arguments, result, turn)?
-                }
+        for ((call, arguments), not_made) in calls.into_iter().zip(&read).zip(not_made) {
+            let text = match not_made {
+                Some(text) => text,
+                None => match reports.next() {
+                    Some(report) => {
+                        let questions = report.questions.len();
+                        let result = (result_of(report), questions);
+                        self.ended(runtime, port, &call, arguments, result, turn)?
+                    }
+                    None => {
+                        let text = ToolResult::error("this call was not run").text;
+                        self.not_made(port, &call, text, turn)
+                    }
+                },
             };
             let text = mcp::framed(&call.tool, text);
             self.tell(call, text);

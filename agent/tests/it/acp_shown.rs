@@ -223,6 +223,28 @@ fn what_a_background_command_did_is_not_asked_about_under_another_calls_name() {
 }
 
 #[test]
+fn what_is_asked_beside_a_call_that_is_not_made_any_more_stands_under_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join(".config/hermitcrab");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "[chat]\nstop_loops = true\n").unwrap();
+    let mut editor = Editor::start_with(&[], dir);
+    editor.initialize(false);
+    let session = editor.open();
+    let same = json!(["read_file", {"path": "none.txt"}]);
+    let write = json!(["write_file", {"path": "b.txt", "content": "x\n"}]);
+    let mut answers: Vec<Value> = (0..5).map(|_| json!([same])).collect();
+    answers.extend([json!([same, write]), json!("done")]);
+    let turn = editor.begin(&session, &Value::from(answers));
+    let question = editor.question();
+    assert!(editor.seen.iter().any(|m| m.to_string().contains("_block")));
+    assert_eq!(question["params"]["toolCall"]["title"], "Write b.txt");
+    editor.answer(&question, &json!("allow-once"));
+    editor.result(turn, &[]);
+    assert_eq!(editor.text("b.txt").as_deref(), Some("x\n"));
+}
+
+#[test]
 fn what_an_agent_that_was_handed_work_asks_is_put_under_its_own_call() {
     let (mut editor, session) = Editor::ready();
     let writes = |name: &str| json!([["write_file", {"path": name, "content": "x\n"}]]);
