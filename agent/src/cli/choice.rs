@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Trouble, open};
 use crate::{
+    ambient,
     cancel::Cancel,
     config::models::{BackendWords, Kind},
     exit,
@@ -27,6 +28,9 @@ pub struct Choice {
     /// A second model that may propose a grant where something was refused; you accept it, or not
     #[arg(long, value_name = "NAME")]
     pub judge: Option<String>,
+    /// The variable of the environment that holds the key for it
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    key_env: Option<String>,
     /// A file that holds the key for it
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -46,12 +50,13 @@ pub fn backend(
     // configured key goes nowhere else than the configuration says.
     let planner = &ground.config.models().planner;
     let configured = planner.as_ref().filter(|words| words.kind() == Kind::Http);
-    let is_besides = choice.base_url.is_some() || choice.key_file.is_some();
+    let has_key = choice.key_env.is_some() || choice.key_file.is_some();
+    let is_besides = choice.base_url.is_some() || has_key;
     let model = match (&choice.model, configured) {
         (Some(model), _) => Some(model),
         (None, Some(words)) if is_besides => Some(&words.model),
         (None, None) if is_besides => {
-            let why = "`--base-url` and `--key-file` are for a model at an address, and none is configured; name it with `--model NAME`";
+            let why = "`--base-url`, `--key-env` and `--key-file` are for a model at an address, and none is configured; name it with `--model NAME`";
             return Err((why.to_owned(), exit::USAGE));
         }
         (None, _) => None,
@@ -62,15 +67,12 @@ pub fn backend(
             None => configured.map(BackendWords::base_url),
         };
         let base = choice.base_url.as_deref().or_else(of_the_configured);
-        let key = choice.key_file.as_deref().map(key_in).transpose();
+        let (key, key_place) = key(choice).map_err(wrong)?;
         let base_url = base.unwrap_or("http://127.0.0.1:8080/v1").to_owned();
         let config = HttpConfig {
             base_url: base_url.clone(),
-            key: key.map_err(wrong)?,
-            key_place: choice
-                .key_file
-                .as_ref()
-                .map(|file| format!("the file `{}`", file.display())),
+            key,
+            key_place,
             retries: 2,
             ..HttpConfig::default()
         };
@@ -84,6 +86,25 @@ pub fn backend(
     match planner {
         Some(words) => ground.model(words, cancel).map(Some),
         None => Ok(None),
+    }
+}
+
+/// The key that the command line names, and where it is in words.
+fn key(choice: &Choice) -> Result<(Option<String>, Option<String>), ModelError> {
+    let Some(name) = &choice.key_env else {
+        let key = choice.key_file.as_deref().map(key_in).transpose()?;
+        let place = choice.key_file.as_ref();
+        return Ok((
+            key,
+            place.map(|file| format!("the file `{}`", file.display())),
+        ));
+    };
+    let value = ambient::variable(name).map(|key| key.trim().to_owned());
+    match value.filter(|key| !key.is_empty()) {
+        Some(key) => Ok((Some(key), Some(format!("the variable `{name}`")))),
+        None => Err(ModelError::Address(format!(
+            "the variable `{name}` that `--key-env` names holds no key; does your shell export it?"
+        ))),
     }
 }
 
