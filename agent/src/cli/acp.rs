@@ -10,7 +10,7 @@ use std::{
 
 use hermitcrab_core::approval::Asking;
 
-use super::{Setting, Where, choice, cron, open, say, undo};
+use super::{Setting, Where, choice, cron, open, say, span, undo};
 use crate::{
     acp::{self, Furnish, Opened, Opener, Service},
     exit,
@@ -22,11 +22,28 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// How long a question waits for its answer before it is refused
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=600))]
-    ask_timeout: u64,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = ask_time)]
+    ask_timeout: Duration,
     /// How long a question for free words waits, which your next message answers
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    answer_timeout: u64,
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = answer_time)]
+    answer_timeout: Duration,
+}
+
+fn ask_time(text: &str) -> Result<Duration, String> {
+    within(text, 600)
+}
+
+fn answer_time(text: &str) -> Result<Duration, String> {
+    within(text, 86_400)
+}
+
+/// A time as `exec --timeout` takes it, and no more than so many seconds.
+fn within(text: &str, seconds_max: u64) -> Result<Duration, String> {
+    let time = span::read(text)?;
+    match time <= Duration::from_secs(seconds_max) {
+        true => Ok(time),
+        false => Err(format!("the longest is {}", span::words(seconds_max))),
+    }
 }
 
 pub fn acp(setting: Setting, choice: choice::Choice, options: &Options) -> u8 {
@@ -132,8 +149,8 @@ fn service(
     });
     Ok(Service {
         opener,
-        ask_within: Duration::from_secs(options.ask_timeout),
-        words_within: Duration::from_secs(options.answer_timeout),
+        ask_within: options.ask_timeout,
+        words_within: options.answer_timeout,
         state_dir: absolute(state_dir)?,
     })
 }
