@@ -105,6 +105,12 @@ pub fn mistyped(typed: &str) -> Option<String> {
         return None;
     }
     let name = typed.split_whitespace().next()?.trim_start_matches('/');
+    if name == "help" {
+        let lines = available()
+            .into_iter()
+            .map(|command| format!("- `/{}`: {}", command.name, command.description));
+        return Some(lines.collect::<Vec<_>>().join("\n"));
+    }
     let hint = match keys::nearest(&name.to_lowercase(), NAMES) {
         Some(meant) => format!("did you mean `/{meant}`?"),
         None => format!("there are `/{}`.", NAMES.join("`, `/")),
@@ -207,6 +213,7 @@ mod tests {
             ("/AUDIT", "`/audit`?"),
             ("/dry_run x", "`/dry-run`?"),
             ("/xyzzy", "there are `/caps`"),
+            ("/help", "- `/caps`: Show what the agent may do now"),
         ] {
             let said = mistyped(typed);
             assert!(

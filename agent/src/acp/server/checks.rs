@@ -11,7 +11,10 @@ use super::super::{modes::Mode, seat::Ready};
 
 /// A mode that there is, and that nobody forbids here.
 pub(super) fn allowed(id: &str, ready: &Ready) -> Result<Mode, Error> {
-    let mode = Mode::parse(id).ok_or_else(|| Error::invalid_params().data("no such mode"))?;
+    let mode = Mode::parse(id).ok_or_else(|| {
+        let ids = Mode::ALL.map(Mode::id).join("`, `");
+        Error::invalid_params().data(format!("there is no mode `{id}`; there are `{ids}`"))
+    })?;
     if mode.is_within(ready.floor) {
         Ok(mode)
     } else {
