@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["id", "last"])]
     all: bool,
     /// This one instead of the last, as `--list` numbers them
-    #[arg(conflicts_with_all = ["last", "forget"])]
+    #[arg(conflicts_with_all = ["last", "forget"], value_parser = number)]
     id: Option<u64>,
     /// The last so many, one after the other
     #[arg(long, value_name = "N", conflicts_with = "forget")]
@@ -53,6 +53,11 @@ pub struct Arguments {
     which: forget::Which,
     #[command(flatten)]
     place: Where,
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let number = text.parse();
+    number.map_err(|_| "it is the number of a commit, as `undo --list` shows them".to_owned())
 }
 
 /// Runs the command.
@@ -218,7 +223,12 @@ fn take_back_to(
                 .rev()
                 .filter(|commit| is_open(commit) && is_here(runtime, ground, commit))
                 .partition(|commit| runtime.has_made(commit));
-            own.into_iter().chain(others).take(last).collect()
+            let all: Vec<&Kept> = own.into_iter().chain(others).collect();
+            // Who names more than there is may have meant the commit of that number.
+            if last > all.len() && !all.is_empty() {
+                return Err((fewer(again, &commits, all.len(), last), exit::USAGE));
+            }
+            all.into_iter().take(last).collect()
         }
     };
     if chosen.is_empty() {
@@ -234,6 +244,19 @@ fn take_back_to(
         one(runtime, again, commit, tell)?;
     }
     Ok(())
+}
+
+/// More is to be taken back than there is.
+fn fewer(again: &str, commits: &[Kept], all: usize, last: usize) -> String {
+    let changes = if all == 1 { "change" } else { "changes" };
+    let has = |commit: &Kept| u64::try_from(last).is_ok_and(|id| commit.id == CommitId::new(id));
+    let meant = match commits.iter().any(has) {
+        true => format!("; `{again} {last}` takes back commit {last}"),
+        false => String::new(),
+    };
+    format!(
+        "nothing was taken back: there are not {last} changes to take back here, but {all} {changes}; `undo --list` shows what there is{meant}"
+    )
 }
 
 /// Whether a commit changed something in the workspace, or nothing but what sessions here work
