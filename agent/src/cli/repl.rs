@@ -9,6 +9,7 @@ mod banner;
 mod editor;
 mod ends;
 mod fold;
+mod held;
 mod live;
 mod spoken;
 mod suspended;
@@ -21,7 +22,6 @@ use std::{
     collections::VecDeque,
     io::IsTerminal as _,
     ops::ControlFlow,
-    path::{Path, PathBuf},
     rc::Rc,
     sync::Arc,
 };
@@ -50,7 +50,7 @@ use crate::{
     exit,
     model::{Backend, ModelError},
     person::TerminalUser,
-    runtime::{Fate, GrantWords, Runtime, TypedCommand},
+    runtime::{Fate, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
 };
 
@@ -322,54 +322,6 @@ impl Repl<'_> {
         undo::take_back(&mut self.runtime, &self.ground, "undo commit", id, last).map(|()| exit::OK)
     }
 
-    fn caps(&mut self) -> Result<u8, Trouble> {
-        let agent = self.runtime.first_agent();
-        for (grant, words) in self.runtime.grants_in_words(agent) {
-            println!("{:<10} {}", grant.to_string(), visible(&words));
-        }
-        println!(
-            "{}",
-            self.screen.tone(Tone::Dim, "kept beyond this session:")
-        );
-        self.program(&["caps".to_owned()])
-    }
-
-    fn grant(&mut self, grants: &[String]) -> Result<u8, Trouble> {
-        let agent = self.runtime.first_agent();
-        for grant in grants {
-            let words = open::words(grant, &self.ground.workspace)?;
-            let id = self
-                .runtime
-                .grant(agent, &words)
-                .map_err(|error| (error.to_string(), exit::USAGE))?;
-            println!(
-                "{id} {} on {}, until this session ends",
-                words.verb,
-                visible(&spelled(&words))
-            );
-            open::tell_what_is_asked(&mut self.runtime, &words);
-        }
-        Ok(exit::OK)
-    }
-
-    fn revoke(&mut self, name: &str) -> Result<u8, Trouble> {
-        let agent = self.runtime.first_agent();
-        let known = self.runtime.grants_in_words(agent);
-        let Some((grant, _)) = known.iter().find(|(grant, _)| grant.to_string() == name) else {
-            return Err((
-                format!("there is no grant `{name}` in this session; `caps` names them"),
-                exit::USAGE,
-            ));
-        };
-        let ended = self
-            .runtime
-            .revoke(*grant)
-            .map_err(|denial| (denial.to_string(), exit::REFUSED))?;
-        let ended: Vec<String> = ended.iter().map(ToString::to_string).collect();
-        println!("ended: {}", ended.join(", "));
-        Ok(exit::OK)
-    }
-
     fn audit(&mut self, last: usize) -> Result<u8, Trouble> {
         let mut lines = VecDeque::new();
         let all = audit::show::Selection {
@@ -582,15 +534,6 @@ impl Repl<'_> {
             },
         }
     }
-}
-
-/// What is granted, a directory without the dots a person may have written.
-fn spelled(words: &GrantWords) -> String {
-    if !words.verb.starts_with("fs.") {
-        return words.on.clone();
-    }
-    let path: PathBuf = Path::new(&words.on).components().collect();
-    path.to_string_lossy().into_owned()
 }
 
 fn print_all(lines: impl IntoIterator<Item = String>) {

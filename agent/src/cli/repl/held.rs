@@ -1,0 +1,70 @@
+//! What is held in this session: shown, granted and ended at the prompt.
+
+use std::path::{Path, PathBuf};
+
+use super::Repl;
+use crate::{
+    cli::{Trouble, open},
+    exit,
+    runtime::GrantWords,
+    screen::{Tone, visible},
+};
+
+impl Repl<'_> {
+    pub(super) fn caps(&mut self) -> Result<u8, Trouble> {
+        let agent = self.runtime.first_agent();
+        for (grant, words) in self.runtime.grants_in_words(agent) {
+            println!("{:<10} {}", grant.to_string(), visible(&words));
+        }
+        println!(
+            "{}",
+            self.screen.tone(Tone::Dim, "kept beyond this session:")
+        );
+        self.program(&["caps".to_owned()])
+    }
+
+    pub(super) fn grant(&mut self, grants: &[String]) -> Result<u8, Trouble> {
+        let agent = self.runtime.first_agent();
+        for grant in grants {
+            let words = open::words(grant, &self.ground.workspace)?;
+            let id = self
+                .runtime
+                .grant(agent, &words)
+                .map_err(|error| (error.to_string(), exit::USAGE))?;
+            println!(
+                "{id} {} on {}, until this session ends",
+                words.verb,
+                visible(&spelled(&words))
+            );
+            open::tell_what_is_asked(&mut self.runtime, &words);
+        }
+        Ok(exit::OK)
+    }
+
+    pub(super) fn revoke(&mut self, name: &str) -> Result<u8, Trouble> {
+        let agent = self.runtime.first_agent();
+        let known = self.runtime.grants_in_words(agent);
+        let Some((grant, _)) = known.iter().find(|(grant, _)| grant.to_string() == name) else {
+            return Err((
+                format!("there is no grant `{name}` in this session; `caps` names them"),
+                exit::USAGE,
+            ));
+        };
+        let ended = self
+            .runtime
+            .revoke(*grant)
+            .map_err(|denial| (denial.to_string(), exit::REFUSED))?;
+        let ended: Vec<String> = ended.iter().map(ToString::to_string).collect();
+        println!("ended: {}", ended.join(", "));
+        Ok(exit::OK)
+    }
+}
+
+/// What is granted, a directory without the dots a person may have written.
+fn spelled(words: &GrantWords) -> String {
+    if !words.verb.starts_with("fs.") {
+        return words.on.clone();
+    }
+    let path: PathBuf = Path::new(&words.on).components().collect();
+    path.to_string_lossy().into_owned()
+}
