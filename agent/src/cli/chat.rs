@@ -1,10 +1,6 @@
 //! `chat`: a conversation with a model that works in the workspace.
 
-use std::{
-    cell::Cell,
-    io::{BufRead, IsTerminal as _},
-    rc::Rc,
-};
+use std::{cell::Cell, io::IsTerminal as _, rc::Rc};
 
 use hermitcrab_core::outcome::DenialCode;
 
@@ -12,7 +8,7 @@ use super::{
     Setting, begin,
     choice::{Choice, NO_MODEL, backend, let_talk},
     conversations::{GoOn, Going},
-    cron, open, say,
+    cron, no_text, open, say,
     seen::Seen,
 };
 use crate::{
@@ -179,15 +175,22 @@ fn each_line(mut say_to: impl FnMut(&str, &mut Seen) -> u8, seen: &mut Seen) -> 
             "each line is said to the model, and ^D ends it; `hermitcrab` alone has a prompt with commands of its own",
         );
     }
-    let mut lines = std::io::stdin().lock().lines();
+    let mut lines = std::io::stdin().lock();
     loop {
         if is_typed {
             eprint!("> ");
         }
-        let Some(Ok(line)) = lines.next() else { break };
+        let Ok(Some(line)) = no_text::line(&mut lines) else {
+            break;
+        };
         if !seen.goes_on() {
             break;
         }
+        let Ok(line) = line else {
+            say(no_text::LINE);
+            code = exit::USAGE;
+            continue;
+        };
         if !line.trim().is_empty() {
             code = say_to(&line, seen);
         }

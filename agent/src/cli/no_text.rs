@@ -1,10 +1,11 @@
-//! Words of a command line that are no text.
+//! Words of a command line, and lines of the input, that are no text.
 //!
 //! Names of files are bytes, and options that are a path take every name. A grant, a command
 //! and a request are shown, asked about and kept as text, so they are typed as text.
 
 use std::{
     ffi::{OsStr, OsString},
+    io::{self, BufRead},
     os::unix::ffi::OsStrExt as _,
 };
 
@@ -27,6 +28,30 @@ pub(super) fn told(words: &[OsString]) -> String {
          around such a file holds it, too (`--grant fs.modify=DIR`), and a line for the shell reaches it by a pattern \
          (`exec -- 'rm caf?.txt'`); `--workspace` and `--state-dir` take any name"
     )
+}
+
+/// What is said of a line of the input: nothing of it is worked on, since half of a command is
+/// another command.
+pub(super) const LINE: &str = "a line that is not UTF-8 was left out, and nothing of it was done; \
+    say it again with the terminal, or the file, in UTF-8";
+
+/// A line that is no text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NoText;
+
+/// The next line without its end, and nothing at the end of the input.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn line(from: &mut impl BufRead) -> io::Result<Option<Result<String, NoText>>> {
+    let mut line = Vec::new();
+    if from.read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let text = String::from_utf8(line).map_err(|_| NoText);
+    Ok(Some(text.map(|line| {
+        line.trim_end_matches(['\n', '\r']).to_owned()
+    })))
 }
 
 /// A word with its bytes that are no text as numbers.
@@ -61,5 +86,15 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("`--grant fs.modify=DIR`"), "{said}");
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_ends_at_its_own_end_and_the_next_one_is_read() {
+        let mut input = &b"one\r\ngr\xfc\xdfe\nthree"[..];
+        let mut next = || line(&mut input).unwrap();
+        assert_eq!(next(), Some(Ok("one".to_owned())));
+        assert_eq!(next(), Some(Err(NoText)));
+        assert_eq!(next(), Some(Ok("three".to_owned())));
+        assert_eq!(next(), None);
     }
 }

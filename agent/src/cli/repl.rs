@@ -39,7 +39,7 @@ use self::{
 use super::{
     Setting, Trouble, begin, choice,
     conversations::{GoOn, Going},
-    cron, exec, open, plan, run, say,
+    cron, exec, no_text, open, plan, run, say,
     seen::Seen,
     undo,
 };
@@ -208,6 +208,11 @@ impl Repl<'_> {
             let line = match came {
                 Came::Line(line) => line,
                 Came::Interrupted => continue,
+                Came::NoText => {
+                    say(no_text::LINE);
+                    code = exit::USAGE;
+                    continue;
+                }
                 Came::End => break,
             };
             // ^C at the prompt, or one that came too late, stops nothing new.

@@ -2,7 +2,7 @@
 //! one after the other where there is none.
 
 use std::{
-    io::{BufRead as _, Write as _},
+    io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use rustix::termios::{QueueSelector, tcflush};
 use rustyline::{
     Context, Editor, ExternalPrinter as _, Helper,
     completion::{Completer, FilenameCompleter, Pair},
@@ -22,7 +23,7 @@ use rustyline::{
 };
 
 use super::words;
-use crate::{config::keys, screen::on_one_line};
+use crate::{cli::no_text, config::keys, screen::on_one_line};
 
 /// Lines kept.
 const HISTORY_MAX: usize = 2000;
@@ -34,6 +35,8 @@ pub enum Came {
     Line(String),
     /// The line was called off.
     Interrupted,
+    /// What was typed is no text, so nothing of it is worked on.
+    NoText,
     /// Nothing more will come.
     End,
 }
@@ -129,13 +132,11 @@ impl Source {
     pub fn next(&mut self, prompt: &str) -> Came {
         match self {
             Self::Terminal(terminal) => terminal.next(prompt, true),
-            Self::Plain => {
-                let mut line = String::new();
-                match std::io::stdin().lock().read_line(&mut line) {
-                    Ok(0) | Err(_) => Came::End,
-                    Ok(_) => Came::Line(line.trim_end_matches(['\n', '\r']).to_owned()),
-                }
-            }
+            Self::Plain => match no_text::line(&mut std::io::stdin().lock()) {
+                Ok(Some(Ok(line))) => Came::Line(line),
+                Ok(Some(Err(_))) => Came::NoText,
+                Ok(None) | Err(_) => Came::End,
+            },
         }
     }
 
@@ -177,6 +178,13 @@ impl Terminal {
                 Came::Line(line)
             }
             Err(ReadlineError::Interrupted) => Came::Interrupted,
+            Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                // What follows it is the rest of a line and would be read as a whole one.
+                let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+                self.forget_ahead();
+                println!();
+                Came::NoText
+            }
             Err(_) => Came::End,
         }
     }

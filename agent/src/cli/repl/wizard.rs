@@ -5,7 +5,7 @@
 use super::editor::{Came, Source};
 use super::words::{self, Line};
 use crate::{
-    cli::Trouble,
+    cli::{Trouble, no_text},
     config::edit::Edit,
     exit,
     model::http::check_address,
@@ -28,18 +28,22 @@ pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Resu
         if is_over {
             return None;
         }
-        let came = source.answer(prompt);
+        let mut came = source.answer(prompt);
+        while came == Came::NoText {
+            println!("{}", no_text::LINE);
+            came = source.answer(prompt);
+        }
         let is_exit = |line: &str| words::read(line.trim()) == Line::Exit;
         is_called_off = match &came {
             Came::Line(line) => is_exit(line),
             Came::Interrupted => true,
-            Came::End => false,
+            Came::End | Came::NoText => false,
         };
         is_over = is_called_off || came == Came::End;
         match came {
             _ if is_called_off => None,
             Came::Line(line) => Some(line.trim().to_owned()).filter(|line| !line.is_empty()),
-            Came::Interrupted | Came::End => None,
+            Came::Interrupted | Came::End | Came::NoText => None,
         }
     };
     let answers = answers(&mut ask);

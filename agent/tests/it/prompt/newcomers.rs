@@ -1,6 +1,64 @@
 //! What somebody does who has not read how it is done.
 
+use std::{io::Write as _, process::Stdio};
+
 use super::{settled, start};
+use crate::support::pty::Pty;
+
+/// A terminal in Latin-1 sends bytes that are no text, and half of a line is another line.
+#[test]
+fn a_line_that_is_no_text_is_left_out_whole_and_the_prompt_goes_on() {
+    let home = settled("");
+    for env in [&[][..], &[("TERM", "dumb")]] {
+        let mut pty = Pty::start(&home, &[], env);
+        pty.sees("or `help`.");
+        pty.prompt();
+        pty.bytes(b"!echo gr\xfc\xdfe; echo rest\r");
+        let shown = pty.sees("a line that is not UTF-8 was left out, and nothing of it was done");
+        assert!(!shown.lines().any(|line| line.trim() == "rest"), "{shown}");
+        pty.prompt();
+        pty.keys("!echo still here\r");
+        pty.until(|shown| shown.lines().any(|line| line.trim_end() == "still here"));
+        pty.prompt();
+        pty.keys("exit\r");
+        assert!(pty.ended().success());
+    }
+}
+
+#[test]
+fn a_line_of_a_file_that_is_no_text_is_told_and_the_others_are_worked_on() {
+    let home = settled("");
+    let script = home.project().join("answers.jsonl");
+    std::fs::write(script, "{\"text\": \"said so\"}\n").unwrap();
+    let backend = ["config", "backend", "scripted", "--model", "s", "--file"];
+    home.ok(&[&backend[..], &["answers.jsonl"]].concat());
+    let fed = |arguments: &[&str], lines: &[u8]| {
+        let mut child = home
+            .command(&home.project(), arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(lines).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let told = "a line that is not UTF-8 was left out";
+    let (code, out, err) = fed(&[], b"!echo gr\xfc\n!echo two\n");
+    assert_eq!((code, out.as_str()), (Some(0), "two\n"), "{err}");
+    assert!(err.contains(told), "{err}");
+    let (code, _, err) = fed(&[], b"!echo two\n!echo gr\xfc\n");
+    assert_eq!(code, Some(64), "{err}");
+    let (code, out, err) = fed(&["chat"], b"gr\xfc\nhello\n");
+    assert_eq!((code, out.as_str()), (Some(0), "said so\n"), "{err}");
+    assert!(err.contains(told), "{err}");
+}
 
 /// At the command line a number names a commit, at the prompt it is how many.
 #[test]

@@ -96,6 +96,11 @@ impl Pty {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Keys of a terminal that is not in UTF-8.
+    pub fn bytes(&mut self, keys: &[u8]) {
+        self.keys.write_all(keys).unwrap();
+    }
+
     pub fn resize(&mut self, rows: u16, columns: u16) {
         resize_to(&self.keys, rows, columns);
         self.screen
