@@ -431,6 +431,7 @@ fn every_command_of_the_prompt_answers_and_the_prompt_comes_back() {
         ("caps", "kept beyond this session"),
         ("audit 5", "grant"),
         ("audit verify", "record"),
+        ("grant fs.write=.", "making a file fs.create"),
         ("doctor", "store: holds"),
         ("config show", "models.quarantined.seed"),
         (

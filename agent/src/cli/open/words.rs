@@ -36,6 +36,9 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
     };
     // What no verb is like is told with all there are, by whoever grants it.
     let is_one = verb == Verb::FILES_AS_STR || Verb::parse(verb).is_some();
+    if let (false, Some(meant)) = (is_one, by_another_name(verb)) {
+        return Err((format!("there is no verb `{verb}`; {meant}"), exit::USAGE));
+    }
     if let (false, Some(meant)) = (is_one, nearest(verb, VERBS)) {
         return Err((
             format!("there is no verb `{verb}`; did you mean `{meant}`?"),
@@ -43,6 +46,21 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
         ));
     }
     Ok(GrantWords::new(verb, &object(verb, on, current)))
+}
+
+/// What others call it: nothing here is spelled like that, and what is spelled nearly like it is
+/// something else.
+fn by_another_name(verb: &str) -> Option<&'static str> {
+    match verb {
+        "fs.write" | "fs.edit" | "fs.change" => Some(
+            "changing what a file holds is fs.modify, making a file fs.create, and fs.* is all five on files",
+        ),
+        "fs.remove" | "fs.rm" | "fs.unlink" => Some("removing a file is fs.delete"),
+        "fs.move" | "fs.rename" => {
+            Some("moving a file is fs.delete where it was and fs.create where it is to be")
+        }
+        _ => None,
+    }
 }
 
 /// Says of a grant what it does not spare: a place that is asked about each time, and what a
