@@ -119,7 +119,7 @@ impl TerminalUser {
                         if words != "?" {
                             // It is explained once, and then for who asks for it.
                             let more = match std::mem::replace(&mut is_explained, true) {
-                                true => "; `?` explains what is",
+                                true => "; `?` explains the answers",
                                 false => "",
                             };
                             let meant = answers::meant(&words);

@@ -29,7 +29,7 @@ pub struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Show every key, or one: what counts for it and where that is written
-    #[command(visible_alias = "get")]
+    #[command(visible_alias = "get", alias = "list")]
     Show {
         /// The key, with its tables, or a table; without it all are shown
         key: Option<String>,

@@ -440,7 +440,7 @@ fn words_that_are_no_answer_are_explained_once_and_then_count_as_no_in_plain_wor
     pty.sees("[deny]:");
     for (words, said) in [
         ("undo", "`undo` is no answer here\n  once "),
-        ("!ls", "`!ls` is no answer here; `?` explains what is\n"),
+        ("!ls", "`!ls` is no answer here; `?` explains the answers\n"),
         (
             "help",
             "`help` is no answer here, and the third of them counts as no\n",
