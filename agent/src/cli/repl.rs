@@ -18,12 +18,7 @@ mod wizard;
 mod words;
 
 use std::{
-    cell::Cell,
-    collections::VecDeque,
-    io::IsTerminal as _,
-    ops::ControlFlow,
-    rc::Rc,
-    sync::Arc,
+    cell::Cell, collections::VecDeque, io::IsTerminal as _, ops::ControlFlow, rc::Rc, sync::Arc,
 };
 
 use hermitcrab_core::{approval::Asking, outcome::DenialCode};
@@ -260,14 +255,23 @@ impl Repl<'_> {
                     || self.ground.workspace.clone(),
                     |dir| self.ground.workspace.join(dir),
                 );
-                print_all(tree::lines(&dir, &self.screen));
-                Ok(exit::OK)
+                if dir.is_dir() {
+                    print_all(tree::lines(&dir, &self.screen));
+                    Ok(exit::OK)
+                } else {
+                    let why = format!(
+                        "`{}` is no directory; `tree` alone shows the workspace",
+                        dir.display()
+                    );
+                    Err((why, exit::USAGE))
+                }
             }
             Line::Mounts => {
                 self.mounts();
                 Ok(exit::OK)
             }
             Line::Caps => self.caps(),
+            Line::Mode(mode) => self.mode(mode),
             Line::New => {
                 self.chat = None;
                 self.going.anew();
@@ -354,7 +358,7 @@ impl Repl<'_> {
             let is_mode = matches!(words, [_, what, key, ..] if matches!(what.as_str(), "set" | "reset") && key == "mode");
             if is_mode && code == exit::OK {
                 println!(
-                    "it counts from the next session on; this one stays in mode {} (`hermitcrab session mode MODE`, in another terminal, changes that)",
+                    "it counts from the next session on; this one stays in mode {} (`mode MODE` changes that)",
                     self.runtime.asking()
                 );
             }

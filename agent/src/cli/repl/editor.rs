@@ -316,7 +316,7 @@ fn known(before: &str) -> (usize, Vec<String>) {
             .iter()
             .map(|key| format!("{} ", key.name))
             .collect(),
-        ["config", "set", "mode"] => ["approve_all", "prompt", "reject_all"]
+        ["config", "set", "mode"] | ["mode"] => ["approve_all", "prompt", "reject_all"]
             .map(str::to_owned)
             .to_vec(),
         ["grant", ..] | ["explain"] => {

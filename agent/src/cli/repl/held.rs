@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hermitcrab_core::approval::Asking;
+
 use super::Repl;
 use crate::{
     cli::{Trouble, open},
@@ -11,6 +13,25 @@ use crate::{
 };
 
 impl Repl<'_> {
+    /// When the agent asks: said, or set until this session ends. What an administrator wants at
+    /// least stays.
+    pub(super) fn mode(&mut self, mode: Option<Asking>) -> Result<u8, Trouble> {
+        if let Some(wanted) = mode {
+            let mode = self.ground.asking(Some(wanted), self.is_watched);
+            self.runtime
+                .set_asking(mode)
+                .map_err(|error| (error.to_string(), exit::REFUSED))?;
+            if mode != wanted {
+                let why = format!("{wanted} is not to be had here, so it is {mode}");
+                println!("{}", self.screen.tone(Tone::Warn, &why));
+            }
+            print!("until this session ends, ");
+        }
+        let mode = self.runtime.asking();
+        println!("{mode}: {}", mode.sentence());
+        Ok(exit::OK)
+    }
+
     pub(super) fn caps(&mut self) -> Result<u8, Trouble> {
         let agent = self.runtime.first_agent();
         for (grant, words) in self.runtime.grants_in_words(agent) {

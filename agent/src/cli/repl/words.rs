@@ -8,6 +8,8 @@
 //! A single word that is a command, but for what belongs to it or for a slip of
 //! the finger, is held back: it was hardly meant for the model.
 
+use hermitcrab_core::approval::Asking;
+
 use crate::{config::keys, slash};
 
 /// What a line means.
@@ -29,6 +31,8 @@ pub enum Line {
     Resume(String),
     /// Grants for this session.
     Grant(Vec<String>),
+    /// When the agent asks: said, or set for this session.
+    Mode(Option<Asking>),
     /// Ends a grant of this session.
     Revoke(String),
     /// Takes back the last so many commits.
@@ -56,7 +60,7 @@ pub enum Line {
 }
 
 /// Every command and what it does, in the order of the help.
-pub const COMMANDS: [(&str, &str); 20] = [
+pub const COMMANDS: [(&str, &str); 23] = [
     ("help [COMMAND]", "this list, or one of it"),
     ("tree [DIR]", "what is in the workspace"),
     (
@@ -69,6 +73,10 @@ pub const COMMANDS: [(&str, &str); 20] = [
         "grant something for this session, such as fs.modify=src",
     ),
     ("revoke GRANT", "end a grant, as `caps` names it"),
+    (
+        "mode [MODE]",
+        "what becomes of what is not granted, for this session: prompt, approve_all or reject_all",
+    ),
     (
         "undo [N]",
         "take back the last change, or the last N; `undo --list` shows them, `undo commit N` takes back that one",
@@ -97,6 +105,11 @@ pub const COMMANDS: [(&str, &str); 20] = [
         "the configuration",
     ),
     ("model [list|check|load]", "the models you have"),
+    ("servers", "the servers of tools outside"),
+    (
+        "cron [list|grant|remove]",
+        "the jobs that are to be done later",
+    ),
     (
         "audit [N]",
         "the last records of the ledger; `audit verify` checks it",
@@ -129,7 +142,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Commands of the program that work at the prompt, and how they may go on.
-const PROGRAM: [(&str, &[&str]); 7] = [
+const PROGRAM: [(&str, &[&str]); 9] = [
     (
         "config",
         &[
@@ -147,6 +160,8 @@ const PROGRAM: [(&str, &[&str]); 7] = [
     ("audit", &["verify", "head"]),
     ("doctor", &[]),
     ("model", &["list", "check", "load"]),
+    ("servers", &[]),
+    ("cron", &["list", "grant", "remove"]),
     ("remembered", &["list", "clear"]),
     ("conversations", &["show", "forget", "--all"]),
     ("caps", &["list", "grant", "confirm", "revoke", "share"]),
@@ -182,6 +197,9 @@ pub fn read(line: &str) -> Line {
     }
     if is_command {
         let name = line.split_whitespace().next().unwrap_or_default();
+        if let Some(why) = elsewhere(name) {
+            return Line::Wrong(why);
+        }
         let meant = keys::nearest(name, names());
         let hint = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
         return Line::Wrong(format!("there is no command `/{name}` of this form{hint}"));
@@ -217,6 +235,9 @@ fn slip(line: &str) -> Option<String> {
         }
         (_, Some(_)) => None,
         (name, None) => {
+            if let Some(why) = elsewhere(name) {
+                return Some(why);
+            }
             let form = COMMANDS
                 .iter()
                 .map(|(form, _)| *form)
@@ -230,6 +251,21 @@ fn slip(line: &str) -> Option<String> {
             ))
         }
     }
+}
+
+/// What is said of a command of the program that is none of the prompt's.
+fn elsewhere(name: &str) -> Option<String> {
+    let how = match name {
+        "session" => "; `caps` shows what this session holds, and `mode` sets when you are asked",
+        "exec" | "call" => "; here a command begins with `!`",
+        "chat" => "; here your words are said to the model as they are",
+        "run" => "; here it is `plan`",
+        "acp" | "completions" | "man" => "",
+        _ => return None,
+    };
+    Some(format!(
+        "`{name}` is a command of the program, `hermitcrab {name}`, and none of the prompt{how}"
+    ))
 }
 
 /// How a verb of a grant begins.
@@ -271,6 +307,8 @@ fn command(line: &str) -> Option<Line> {
         ("grant", []) => Some(Line::Wrong(
             "a grant is VERB=PATH, such as `grant fs.modify=src`".to_owned(),
         )),
+        ("mode", []) => Some(Line::Mode(None)),
+        ("mode", [mode]) => Asking::parse(mode).map(|mode| Line::Mode(Some(mode))),
         ("revoke", [grant]) => Some(Line::Revoke(grant.clone())),
         ("plan", [flag, _]) if flag == "--plan" => Some(Line::Plan(rest.to_owned())),
         ("plan", [first, ..]) if first.starts_with(['"', '\'']) => match split(rest).as_slice() {
@@ -339,6 +377,8 @@ fn split(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use hermitcrab_core::approval::Asking;
+
     use super::{COLUMN, COMMANDS, Line, in_column, in_no_form_of, read};
 
     #[test]
@@ -372,6 +412,20 @@ mod tests {
         check("help", Line::Help(None));
         check("?", Line::Help(None));
         check("/help", Line::Help(None));
+        check("mode", Line::Mode(None));
+        check("mode reject_all", Line::Mode(Some(Asking::Refuse)));
+        check("cron", Line::Program(vec!["cron".into()]));
+        check("servers", Line::Program(vec!["servers".into()]));
+        say("mode of transport: which is best?");
+        say("servers are down");
+        say("session notes, please");
+        say("cron tick");
+        for name in ["session", "/session", "exec", "chat", "/acp"] {
+            let Line::Wrong(why) = read(name) else {
+                panic!("{name} is worked on");
+            };
+            assert!(why.contains("is a command of the program"), "{name}: {why}");
+        }
         check("help grant", Line::Help(Some("grant")));
         check("? /undo", Line::Help(Some("undo")));
         let of_its_own = ["config", "--help"].map(str::to_owned);

@@ -60,6 +60,32 @@ fn a_line_of_a_file_that_is_no_text_is_told_and_the_others_are_worked_on() {
     assert!(err.contains(told), "{err}");
 }
 
+#[test]
+fn when_it_asks_is_said_and_set_at_the_prompt_for_this_session() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.keys("mode\r");
+    pty.sees("prompt: what is not held is asked about");
+    pty.prompt();
+    pty.keys("mode reject_all\r");
+    pty.sees("until this session ends");
+    pty.prompt();
+    pty.keys("!touch a1\r");
+    pty.sees("what it changed is discarded");
+    pty.prompt();
+    pty.keys("mode approve_all\r");
+    pty.sees("approve_all: ");
+    pty.prompt();
+    pty.keys("!touch a2\r");
+    pty.sees("kept as commit");
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+    assert!(!home.project().join("a1").exists() && home.project().join("a2").exists());
+    let pty = start(&home);
+    assert!(pty.shown().contains("mode       prompt"), "{}", pty.shown());
+}
+
 /// At the command line a number names a commit, at the prompt it is how many.
 #[test]
 fn more_changes_than_there_are_are_not_taken_back() {
