@@ -6,6 +6,7 @@
 //! terminal the lines of the standard input are worked on one after the other.
 
 mod banner;
+mod columns;
 mod editor;
 mod ends;
 mod fold;
@@ -48,6 +49,9 @@ use crate::{
     runtime::{Fate, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
 };
+
+/// What the help says at its end.
+const AND_ELSE: &str = "Anything else is plain language for the model. A line that ends with \\ goes on, a slash in front makes a command of a line in any case, ^C calls off what is being done.";
 
 /// How the prompt starts.
 #[derive(Debug, Default, clap::Args)]
@@ -301,17 +305,15 @@ impl Repl<'_> {
     }
 
     fn help(&self, on: Option<&str>) {
+        let columns = self.screen.columns_of(&std::io::stdout());
         let is_on = |form: &str| on.is_none_or(|name| form.split(' ').next() == Some(name));
         for (form, about) in words::COMMANDS.iter().filter(|(form, _)| is_on(form)) {
-            let column = words::in_column(form);
+            let (column, about) = columns::help(form, about, columns);
             println!("  {}{about}", self.screen.tone(Tone::Mark, &column));
         }
-        if on.is_some() {
-            return;
+        if on.is_none() {
+            println!("{}", columns::folded(AND_ELSE, columns, 0));
         }
-        println!(
-            "Anything else is plain language for the model. A line that ends with \\ goes on, a slash in\nfront makes a command of a line in any case, ^C calls off what is being done."
-        );
     }
 
     fn mounts(&self) {

@@ -2,11 +2,15 @@
 
 use hermitcrab_core::rules::Isolation;
 
+use super::columns;
 use crate::{
     cli::open::Ground,
     model::Backend,
     screen::{Screen, Tone, visible},
 };
+
+/// Where what is told begins, behind its name.
+const BEGIN: usize = 11;
 
 /// What the banner tells.
 pub struct Active<'a> {
@@ -23,6 +27,9 @@ impl Active<'_> {
     /// The lines.
     pub fn lines(&self) -> Vec<String> {
         let screen = self.screen;
+        let columns = screen.columns_of(&std::io::stdout());
+        // Before it has a colour, which takes no room.
+        let folded = |text: &str| columns::folded(text, columns, BEGIN);
         let row = |name: &str, text: String| {
             format!("{} {text}", screen.tone(Tone::Dim, &format!("{name:<10}")))
         };
@@ -37,22 +44,22 @@ impl Active<'_> {
                         visible(&peers.join(", "))
                     ),
                 };
-                    screen.tone(Tone::Good, &text)
+                    screen.tone(Tone::Good, &folded(&text))
                 }
                 Isolation::Unisolated => screen.tone(
                     Tone::Bad,
-                    "unisolated: commands are refused; `doctor` says what is missing",
+                    &folded("unisolated: commands are refused; `doctor` says what is missing"),
                 ),
                 Isolation::Unknown => screen.tone(
                     Tone::Bad,
-                    "unknown: commands are refused; `doctor` says what is missing",
+                    &folded("unknown: commands are refused; `doctor` says what is missing"),
                 ),
             };
         let mut lines = vec![
             row("isolation", isolation),
             row(
                 "mode",
-                format!("{}: {}", self.asking, self.asking.sentence()),
+                folded(&format!("{}: {}", self.asking, self.asking.sentence())),
             ),
             row(
                 "workspace",
@@ -68,7 +75,7 @@ impl Active<'_> {
                 Some(backend) => format!("{} at {}", visible(&backend.model), visible(&backend.place)),
                 None => screen.tone(
                     Tone::Warn,
-                    "none, so requests in plain language cannot be worked on; `config backend http --model NAME --base-url URL` names one",
+                    &folded("none, so requests in plain language cannot be worked on; `config backend http --model NAME --base-url URL` names one"),
                 ),
             },
         ));

@@ -119,19 +119,6 @@ pub const COMMANDS: [(&str, &str); 23] = [
     ("exit", "leave; ^D does, too"),
 ];
 
-/// A form in the column of the help; what a long one does stands on the next line.
-#[must_use]
-pub fn in_column(form: &str) -> String {
-    if form.len() <= COLUMN {
-        format!("{form:<COLUMN$} ")
-    } else {
-        format!("{form}\n  {:COLUMN$} ", "")
-    }
-}
-
-/// How wide the column of forms is.
-const COLUMN: usize = 18;
-
 /// The first words of all commands.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS
@@ -379,16 +366,7 @@ fn split(text: &str) -> Vec<String> {
 mod tests {
     use hermitcrab_core::approval::Asking;
 
-    use super::{COLUMN, COMMANDS, Line, in_column, in_no_form_of, read};
-
-    #[test]
-    fn what_a_command_does_begins_in_one_column() {
-        for (form, _) in COMMANDS {
-            let column = format!("  {}", in_column(form));
-            let last = column.lines().last().unwrap_or_default();
-            assert_eq!(last.len(), COLUMN + 3, "{column}");
-        }
-    }
+    use super::{Line, in_no_form_of, read};
 
     #[test]
     fn a_short_line_that_begins_like_a_command_is_told_of() {

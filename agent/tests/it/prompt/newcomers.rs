@@ -119,3 +119,23 @@ fn more_changes_than_there_are_are_not_taken_back() {
     );
     assert!(!home.project().join("one").exists());
 }
+
+#[test]
+fn what_is_said_at_the_start_and_in_the_help_ends_its_rows_between_words() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.resize(60, 40);
+    pty.keys("mounts\r");
+    pty.sees("was just tried out");
+    pty.prompt();
+    let rows = pty.rows();
+    let has = |wanted: &str| rows.iter().any(|row| row.trim_end() == wanted);
+    assert!(has("           copy, without network, as"), "{rows:#?}");
+    pty.keys("help grant\r");
+    pty.sees("such as fs.modify=src");
+    let rows = pty.rows();
+    let has = |wanted: &str| rows.iter().any(|row| row.trim_end() == wanted);
+    assert!(has("      grant something for this session,"), "{rows:#?}");
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}

@@ -1,0 +1,82 @@
+//! The columns of the help and of what is said at the start, in a terminal of any width.
+
+/// How wide the column of forms is.
+const COLUMN: usize = 18;
+/// In a terminal narrower than this there is no second column.
+const COLUMNS_OF_TWO: usize = 60;
+/// How far what a command does is moved in below its form there.
+const BELOW: usize = 6;
+
+/// A form in its column, and what the command does; what a long one does stands below it.
+#[must_use]
+pub fn help(form: &str, about: &str, columns: Option<usize>) -> (String, String) {
+    let is_narrow = columns.is_some_and(|columns| columns < COLUMNS_OF_TWO);
+    let indent = if is_narrow { BELOW } else { COLUMN + 3 };
+    let column = if is_narrow || form.len() > COLUMN {
+        format!("{form}\n{:indent$}", "")
+    } else {
+        format!("{form:<COLUMN$} ")
+    };
+    (column, folded(about, columns, indent))
+}
+
+/// A text in rows that end between words. Those after the first are moved in by so many columns,
+/// and the first begins behind as many. Where there is no terminal it stays one row.
+#[must_use]
+pub fn folded(text: &str, columns: Option<usize>, indent: usize) -> String {
+    let Some(columns) = columns else {
+        return text.to_owned();
+    };
+    let room = columns.saturating_sub(indent);
+    let (mut rows, mut taken) = (String::new(), 0_usize);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        // The last column stays free: what is written there may end the row twice.
+        if taken > 0 && taken.saturating_add(1).saturating_add(length) >= room {
+            rows.push_str(&format!("\n{:indent$}", ""));
+            taken = 0;
+        } else if !rows.is_empty() {
+            rows.push(' ');
+            taken = taken.saturating_add(1);
+        }
+        rows.push_str(word);
+        taken = taken.saturating_add(length);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::words::COMMANDS, folded, help};
+
+    #[test]
+    fn what_a_command_does_begins_in_one_column_of_its_own_or_below() {
+        for (form, about) in COMMANDS {
+            for (columns, indent) in [(Some(100), 21), (None, 21), (Some(40), 6)] {
+                let (column, _) = help(form, about, columns);
+                let column = format!("  {column}");
+                let last = column.lines().last().unwrap_or_default();
+                assert_eq!(last.len(), indent, "{column}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_row_of_the_help_is_wider_than_the_terminal() {
+        for (form, about) in COMMANDS.iter().filter(|(form, _)| form.len() < 38) {
+            for columns in [40, 80] {
+                let (column, about) = help(form, about, Some(columns));
+                let rows = format!("  {column}{about}");
+                assert!(rows.lines().all(|row| row.len() < columns), "{rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_folded_between_words_only() {
+        assert_eq!(folded("one two three", Some(9), 1), "one two\n three");
+        assert_eq!(folded("one two three", None, 1), "one two three");
+        assert_eq!(folded("a-long-word b", Some(5), 0), "a-long-word\nb");
+        assert_eq!(folded("", Some(5), 0), "");
+    }
+}
