@@ -325,10 +325,10 @@ impl Runtime {
         self.config.isolation
     }
 
-    /// When the user is asked.
+    /// When the user is asked, also where that was set from elsewhere.
     #[must_use]
     pub fn asking(&self) -> Asking {
-        self.config.asking
+        self.machine.look(Session::asking)
     }
 
     /// The session's first agent.

@@ -79,6 +79,12 @@ fn when_it_asks_is_said_and_set_at_the_prompt_for_this_session() {
     pty.keys("!touch a2\r");
     pty.sees("kept as commit");
     pty.prompt();
+    home.ok(&["session", "mode", "reject_all"]);
+    pty.keys("clear\r");
+    pty.until(|shown| shown.trim() == ">");
+    pty.keys("mounts\r");
+    pty.sees("mode       reject_all");
+    pty.prompt();
     pty.keys("exit\r");
     assert!(pty.ended().success());
     assert!(!home.project().join("a1").exists() && home.project().join("a2").exists());
