@@ -182,7 +182,7 @@ fn quarantined(setting: &Setting, source: &Source) -> Result<Option<Backend>, Tr
 /// How `run` goes about it.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct How {
-    /// Do not ask about a plan that only looks, nor before its looking steps
+    /// Do not ask about a plan that only looks, nor before its looking steps; where nobody can be asked, carry out any plan as far as it is granted
     #[arg(long)]
     yes_low: bool,
     /// One JSON object a line, for programs
