@@ -25,7 +25,7 @@ mod seen;
 mod servers;
 mod session;
 mod shell;
-mod span;
+pub mod span;
 mod undo;
 
 use std::{

@@ -510,22 +510,7 @@ pub(crate) fn parse_shard(text: &str) -> Result<Shard, String> {
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let wrong = || "write it as 90s, 10m or 1h".to_owned();
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let factor = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
-    if number == 0 {
-        return Err("nothing would be tried, and nothing would have passed".to_owned());
-    }
-    number
-        .checked_mul(factor)
-        .map(Duration::from_secs)
-        .ok_or_else(wrong)
+    hermitcrab::cli::span::read(text)
 }
 
 #[cfg(test)]
@@ -570,17 +555,10 @@ mod tests {
         for wrong in ["0/3", "4/3", "1", "a/b", "1/0", "/"] {
             assert!(parse_shard(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(parse_time("10m"), Ok(Duration::from_secs(600)));
-        for wrong in [
-            "",
-            "10",
-            "m",
-            "0s",
-            "0h",
-            "-1s",
-            "1.5h",
-            "99999999999999999999h",
-        ] {
+        for (time, seconds) in [("10m", 600), ("30", 30), ("90s", 90), ("1h", 3600)] {
+            assert_eq!(parse_time(time), Ok(Duration::from_secs(seconds)));
+        }
+        for wrong in ["", "m", "0s", "0h", "-1s", "1.5h", "99999999999999999999h"] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,5 +1,6 @@
 //! `bisim report` and `bisim merge`: what was seen before, told again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::ambient::Ambient;
@@ -162,8 +163,35 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
     if !args.json {
         check::show_failures(&merged.results);
         print!("{}", table::render(&summary, Some(&args.out)));
+        if let Some(hint) = only_chosen(args, &merged) {
+            println!("{hint}");
+        }
     }
     publish::exit(written, &summary)
+}
+
+/// What is said of parts that seem to be of chosen suites, when nobody said of which.
+fn only_chosen(args: &MergeArgs, merged: &merge::Merged) -> Option<String> {
+    let there: BTreeSet<&str> = merged
+        .results
+        .iter()
+        .map(|result| result.suite.as_str())
+        .collect();
+    let lost = merged
+        .not_run
+        .iter()
+        .any(|case| !there.contains(case.suite.as_str()));
+    if !args.suite.is_empty() || there.is_empty() || !lost {
+        return None;
+    }
+    let flags: Vec<String> = there
+        .iter()
+        .map(|suite| format!("--suite {suite}"))
+        .collect();
+    Some(format!(
+        "of some suites no part has a case; if the parts were of chosen ones, say so: {}",
+        flags.join(" ")
+    ))
 }
 
 fn merge_campaign(args: &MergeArgs) -> u8 {

@@ -43,7 +43,8 @@ pub struct Args {
 enum Of {
     /// Every decision of the agent, under the core's own tests.
     Core,
-    /// The relation that judges it, under the oracle's own tests.
+    /// The relation that judges it, and what is held by its own account, under the oracle's
+    /// own tests.
     Relation,
 }
 
@@ -56,14 +57,19 @@ struct Place {
     files: &'static [&'static str],
     /// What `cargo test` builds of it.
     tests: &'static [&'static str],
-    /// The part of the tests' names to run; all of them if empty.
-    filter: &'static str,
+    /// Parts of the names of the tests to run; all of them if empty.
+    filter: &'static [&'static str],
 }
 
 impl Place {
     /// Where the package is.
     fn package_dir(&self) -> &'static str {
         self.sources.trim_end_matches("/src")
+    }
+
+    /// Whether the test of this name is run.
+    fn runs(&self, test: &str) -> bool {
+        self.filter.is_empty() || self.filter.iter().any(|part| test.contains(part))
     }
 
     /// What chooses the mutants.
@@ -81,14 +87,19 @@ impl Of {
                 sources: "agent/core/src",
                 files: &[],
                 tests: &["--lib", "--test", "it"],
-                filter: "",
+                filter: &[],
             },
             Self::Relation => Place {
                 package: "bisim",
                 sources: "oracle/src",
-                files: &["oracle/src/relation.rs", "oracle/src/relation/**"],
+                files: &[
+                    "oracle/src/relation.rs",
+                    "oracle/src/relation/**",
+                    "oracle/src/holdings.rs",
+                    "oracle/src/holdings/**",
+                ],
                 tests: &["--lib"],
-                filter: "relation",
+                filter: &["relation", "holdings"],
             },
         }
     }
@@ -265,8 +276,9 @@ fn one_by_one(args: &Args, named: Option<&[String]>) -> Result<(Outcomes, Vec<St
         ]);
     }
     tool.args(place.chosen()).arg("--").args(place.tests);
+    // Of several, the tests' own program runs what any of them is a part of.
     if !place.filter.is_empty() {
-        tool.arg(place.filter);
+        tool.arg("--").args(place.filter);
     }
     // Its exit status says whether one survived, which the counts say as well.
     let status = tool.status().context("cannot start cargo")?;

@@ -316,7 +316,7 @@ fn revoke(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
             say(&format!(
                 "no grant {id} is kept; `hermitcrab caps` lists what is"
             ));
-            code = exit::REFUSED;
+            code = exit::USAGE;
         }
     }
     Ok(code)

@@ -157,6 +157,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     for line in told(
         &report,
         cancel.is_thrown() || gone.get().is_some(),
+        Typed::Exec,
         &ground.places.current,
     ) {
         if !is_told {
@@ -256,9 +257,37 @@ pub(super) fn failure(ending: Ending) -> Option<u8> {
     }
 }
 
+/// Where a command was typed, and so how more is granted to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// As words of `hermitcrab exec`.
+    Exec,
+    /// At the prompt.
+    Prompt,
+}
+
+impl Typed {
+    /// What shows all that a command would change, and what grants it that.
+    fn ways(self, grants: Option<Vec<String>>) -> (&'static str, String) {
+        let grants = grants.unwrap_or_else(|| vec!["VERB=PATH".to_owned()]);
+        match self {
+            Self::Exec => {
+                let flags = grants.iter().map(|grant| format!("--grant {grant}"));
+                ("exec --dry-run", flags.collect::<Vec<_>>().join(" "))
+            }
+            Self::Prompt => ("dry-run COMMAND", format!("grant {}", grants.join(" "))),
+        }
+    }
+}
+
 /// What its user, who names places from this directory, is to know besides what it printed
 /// itself.
-pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Vec<String> {
+pub(super) fn told(
+    report: &TypedReport,
+    is_called_off: bool,
+    typed: Typed,
+    from: &Path,
+) -> Vec<String> {
     let run = match &report.came {
         Ok(run) => run,
         Err(why) => return vec![why.clone()],
@@ -281,10 +310,9 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Ve
                 "none of the answers offered came, which counts as no; what it changed is discarded".to_owned()
             }
             DenialCode::NoCap => {
-                let grant = lacking::flags(&run.lacking, from);
+                let (shows, grants) = typed.ways(lacking::grants(&run.lacking, from));
                 format!(
-                    "what it changed is discarded ({denial}); `exec --dry-run` shows all of it, `{}` grants it",
-                    grant.as_deref().unwrap_or("--grant VERB=PATH")
+                    "what it changed is discarded ({denial}); `{shows}` shows all of it, `{grants}` grants it"
                 )
             }
             // The user it says to ask is who reads this.

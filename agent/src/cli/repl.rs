@@ -417,7 +417,12 @@ impl Repl<'_> {
         {
             say(&format!("ended with status {status}"));
         }
-        let told = exec::told(&report, self.cancel.is_thrown(), &self.ground.workspace);
+        let told = exec::told(
+            &report,
+            self.cancel.is_thrown(),
+            exec::Typed::Prompt,
+            &self.ground.workspace,
+        );
         for line in told.iter().filter(|_| !is_told) {
             say(&visible(line));
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 /// The widest unit that fits, and no more of it than is left.
+#[must_use]
 pub fn words(seconds: u64) -> String {
     let (number, unit) = match seconds {
         0..60 => (seconds, "second"),
@@ -15,6 +16,9 @@ pub fn words(seconds: u64) -> String {
 }
 
 /// What somebody typed: seconds, or a number of `s`, `m` or `h`.
+///
+/// # Errors
+/// It is no time, or none that could be waited for; how one is written.
 pub fn read(text: &str) -> Result<Duration, String> {
     let (number, factor) = match text.char_indices().next_back() {
         Some((end, 's')) => (text.get(..end), 1),

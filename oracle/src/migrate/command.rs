@@ -212,7 +212,7 @@ fn migrate(
         processes,
     });
     let machine = match parts {
-        None => Err("it was not wanted".to_owned()),
+        None => Err("`--no-replay` was given".to_owned()),
         Some(parts) => match Machine::prepare(ambient, args, &report.hermes, parts) {
             Ok(machine) => Ok((machine, parts)),
             Err(missing) => {

@@ -319,15 +319,11 @@ fn tests(place: &Place, tree: &Path) -> Result<Vec<Test>> {
         let names = listed
             .lines()
             .filter_map(|line| line.strip_suffix(": test"));
-        tests.extend(
-            names
-                .filter(|name| name.contains(place.filter))
-                .map(|name| Test {
-                    program: program.clone(),
-                    package: package.clone(),
-                    name: name.to_owned(),
-                }),
-        );
+        tests.extend(names.filter(|name| place.runs(name)).map(|name| Test {
+            program: program.clone(),
+            package: package.clone(),
+            name: name.to_owned(),
+        }));
     }
     ensure!(!tests.is_empty(), "there are no tests to run");
     Ok(tests)

@@ -24,9 +24,9 @@ struct Place {
     is_whole: bool,
 }
 
-/// They as flags of `exec`, named from a directory; nothing where nothing is lacked, or
-/// where that cannot be said in a few words that mean the same to whoever types them.
-pub(super) fn flags(lacking: &[Lacking], from: &Path) -> Option<String> {
+/// Each as `VERB=PLACE`, named from a directory; none where nothing is lacked, or where that
+/// cannot be said in a few words that mean the same to whoever types them.
+pub(super) fn grants(lacking: &[Lacking], from: &Path) -> Option<Vec<String>> {
     let mut places = places(lacking);
     if places.len() > PLACES_MAX {
         places = merged(places, |path, shared| {
@@ -40,7 +40,7 @@ pub(super) fn flags(lacking: &[Lacking], from: &Path) -> Option<String> {
     if places.len() > PLACES_MAX {
         return None;
     }
-    let mut flags = Vec::new();
+    let mut grants = Vec::new();
     for (path, place) in places {
         let on = named(&path, from)?;
         // All of what somebody works on is more than to say in one word.
@@ -48,13 +48,9 @@ pub(super) fn flags(lacking: &[Lacking], from: &Path) -> Option<String> {
             true => vec!["fs.*"],
             false => place.verbs.iter().map(|verb| verb.as_str()).collect(),
         };
-        flags.extend(
-            verbs
-                .iter()
-                .map(|verb| format!("--grant {}", quoted(&format!("{verb}={on}")))),
-        );
+        grants.extend(verbs.iter().map(|verb| quoted(&format!("{verb}={on}"))));
     }
-    (!flags.is_empty()).then(|| flags.join(" "))
+    (!grants.is_empty()).then_some(grants)
 }
 
 /// A path as a flag names it. A command chooses its names: nothing where one is not shown as
@@ -149,6 +145,13 @@ fn shared<'p>(mut paths: impl Iterator<Item = &'p PathBuf>) -> PathBuf {
 mod tests {
     use super::*;
 
+    /// They as flags of `exec`.
+    fn flags(lacking: &[Lacking], from: &str) -> Option<String> {
+        let flags = grants(lacking, Path::new(from))?;
+        let flags = flags.iter().map(|grant| format!("--grant {grant}"));
+        Some(flags.collect::<Vec<_>>().join(" "))
+    }
+
     fn lacked(verb: Verb, path: &str) -> Lacking {
         lacked_in("/w", verb, path)
     }
@@ -169,7 +172,7 @@ mod tests {
                 .iter()
                 .map(|(verb, path)| lacked(*verb, path))
                 .collect();
-            let flags = flags(&lacking, Path::new("/w"));
+            let flags = flags(&lacking, "/w");
             assert_eq!(flags.unwrap_or_default(), expected);
         };
         use Verb::{FsCreate as Create, FsDelete as Delete, FsModify as Modify};
@@ -205,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_name_means_to_a_flag_and_a_shell_what_it_is_or_is_not_told() {
-        let told = |path: &str| flags(&[lacked(Verb::FsCreate, path)], Path::new("/w"));
+        let told = |path: &str| flags(&[lacked(Verb::FsCreate, path)], "/w");
         for (path, expected) in [
             ("~/", "--grant 'fs.*=./~'"),
             ("~root", "--grant 'fs.create=./~root'"),
@@ -240,18 +243,18 @@ mod tests {
         };
         let all = [many("/home/u/p"), many("/home/u/q")].concat();
         assert_eq!(
-            flags(&all, Path::new("/home/u/p")).as_deref(),
+            flags(&all, "/home/u/p").as_deref(),
             Some("--grant fs.modify=. --grant fs.modify=/home/u/q")
         );
         // Nor is all of what is worked on, from wherever it is named.
         assert_eq!(
-            flags(&many("/home/u/p"), Path::new("/home/u/p/sub")).as_deref(),
+            flags(&many("/home/u/p"), "/home/u/p/sub").as_deref(),
             Some("--grant fs.modify=/home/u/p")
         );
         let all: Vec<Lacking> = ["a", "b", "c", "d", "e"]
             .iter()
             .flat_map(|dir| many(&format!("/home/u/{dir}")))
             .collect();
-        assert_eq!(flags(&all, Path::new("/home/u/a")), None);
+        assert_eq!(flags(&all, "/home/u/a"), None);
     }
 }
