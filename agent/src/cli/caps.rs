@@ -284,10 +284,12 @@ fn confirm(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
                 outcome = match done {
                     Ok(left) => format!("{id} counts for another {}", span(left)),
                     Err(Some(due)) => format!("{id} cannot be confirmed: {due}"),
-                    Err(None) => format!("there is no {id}"),
+                    Err(None) => not_kept(*id),
                 };
-                if done.is_err() {
-                    code = exit::REFUSED;
+                match done {
+                    Ok(_) => {}
+                    Err(Some(_)) => code = exit::REFUSED,
+                    Err(None) => code = exit::USAGE,
                 }
                 Ok(outcome.clone())
             },
@@ -313,13 +315,16 @@ fn revoke(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
         if was {
             println!("{id} is revoked");
         } else {
-            say(&format!(
-                "no grant {id} is kept; `hermitcrab caps` lists what is"
-            ));
+            say(&not_kept(*id));
             code = exit::USAGE;
         }
     }
     Ok(code)
+}
+
+/// What is said of a grant that is not there.
+fn not_kept(id: StandingId) -> String {
+    format!("no grant {id} is kept; `hermitcrab caps` lists what is")
 }
 
 fn share(place: &Where, id: StandingId, with: &std::path::Path) -> Result<u8, Trouble> {

@@ -46,7 +46,7 @@ fn a_standing_grant_counts_in_later_sessions_until_it_is_revoked() {
         home.ok(&["caps", "list", "--all"])
             .contains("it was revoked")
     );
-    assert_eq!(home.run(&["caps", "revoke", "standing0"]).code, Some(77));
+    assert_eq!(home.run(&["caps", "revoke", "standing0"]).code, Some(64));
     assert_eq!(home.run(&["caps", "confirm", "standing0"]).code, Some(77));
     assert_eq!(home.run(&["caps", "revoke", "everything"]).code, Some(64));
 
