@@ -4,6 +4,8 @@
 //! written into a ledger before and after; a session that runs notices, too, and
 //! writes what it means for it into its own.
 
+mod listed;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -45,6 +47,9 @@ enum CapsWhat {
         /// Those of every workspace, and those that ended
         #[arg(long)]
         all: bool,
+        /// As JSON, one for each line
+        #[arg(long)]
+        json: bool,
     },
     /// Keep a grant for this workspace, until it is revoked or has to be confirmed again
     Grant {
@@ -87,7 +92,11 @@ pub struct Remembered {
 #[derive(Debug, Subcommand)]
 enum RememberedWhat {
     /// Show them
-    List,
+    List {
+        /// As JSON, one for each line
+        #[arg(long)]
+        json: bool,
+    },
     /// Forget one, or all
     Clear {
         /// As listed
@@ -105,8 +114,8 @@ fn standing_id(text: &str) -> Result<StandingId, String> {
 
 pub fn caps(caps: &Caps) -> u8 {
     report(match &caps.what {
-        None => list(&caps.place, false),
-        Some(CapsWhat::List { all }) => list(&caps.place, *all),
+        None => list(&caps.place, false, false),
+        Some(CapsWhat::List { all, json }) => list(&caps.place, *all, *json),
         Some(CapsWhat::Grant { grants }) => grant(&caps.place, grants),
         Some(CapsWhat::Confirm { ids }) => confirm(&caps.place, ids),
         Some(CapsWhat::Revoke { ids }) => revoke(&caps.place, ids),
@@ -116,7 +125,8 @@ pub fn caps(caps: &Caps) -> u8 {
 
 pub fn remembered(remembered: &Remembered) -> u8 {
     report(match &remembered.what {
-        None | Some(RememberedWhat::List) => answers(&remembered.place),
+        None => answers(&remembered.place, false),
+        Some(RememberedWhat::List { json }) => answers(&remembered.place, *json),
         Some(RememberedWhat::Clear { id }) => clear(&remembered.place, *id),
     })
 }
@@ -155,17 +165,20 @@ fn broken(error: StoreError) -> Trouble {
     (error.to_string(), exit::LEDGER)
 }
 
-fn list(place: &Where, all: bool) -> Result<u8, Trouble> {
+fn list(place: &Where, all: bool, json: bool) -> Result<u8, Trouble> {
     let (_, keeper) = shelf(place)?;
     let mut shown = false;
     for kept in &keeper.contents().standing {
         let ours = kept.standing.audience == keeper.here().audience;
         if all || (ours && kept.standing.kept == Kept::Confirmed) {
-            println!("{}", line(kept, &keeper));
+            match json {
+                true => println!("{}", listed::grant(kept, &keeper)),
+                false => println!("{}", line(kept, &keeper)),
+            }
             shown = true;
         }
     }
-    if !shown {
+    if !shown && !json {
         let elsewhere = keeper
             .contents()
             .standing
@@ -359,10 +372,14 @@ fn share(place: &Where, id: StandingId, with: &std::path::Path) -> Result<u8, Tr
     }
 }
 
-fn answers(place: &Where) -> Result<u8, Trouble> {
+fn answers(place: &Where, json: bool) -> Result<u8, Trouble> {
     let (_, keeper) = shelf(place)?;
     let all = &keeper.contents().remembered;
     for answer in all {
+        if json {
+            println!("{}", listed::answer(answer, &keeper));
+            continue;
+        }
         let counts = if keeper.is_current(answer) {
             "counts here"
         } else {
@@ -377,7 +394,7 @@ fn answers(place: &Where) -> Result<u8, Trouble> {
             keeper::isolation_word(answer.isolation)
         );
     }
-    if all.is_empty() {
+    if all.is_empty() && !json {
         println!("nothing is remembered");
     }
     Ok(exit::OK)

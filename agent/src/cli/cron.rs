@@ -13,6 +13,7 @@ use std::{fs::TryLockError, io};
 use clap::{Args, Subcommand};
 use hermitcrab_core::session::Asking;
 use jiff::Zoned;
+use serde_json::{Value, json};
 
 use self::shelf::{Shelf, shelf, skills_of};
 use super::{Setting, Trouble, Where, caps, choice, open, say};
@@ -45,7 +46,11 @@ pub struct Cron {
 #[derive(Debug, Subcommand)]
 enum CronWhat {
     /// Show the jobs, and what each holds
-    List,
+    List {
+        /// As JSON, one for each line
+        #[arg(long)]
+        json: bool,
+    },
     /// Keep a grant for one job as it is now; it ends as standing grants do
     Grant {
         /// As listed, or the beginning of its number
@@ -68,8 +73,12 @@ enum CronWhat {
 }
 
 pub fn cron(cron: &Cron) -> u8 {
-    let done = match cron.what.as_ref().unwrap_or(&CronWhat::List) {
-        CronWhat::List => list(&cron.place),
+    let done = match cron
+        .what
+        .as_ref()
+        .unwrap_or(&CronWhat::List { json: false })
+    {
+        CronWhat::List { json } => list(&cron.place, *json),
         CronWhat::Grant { job, grants } => grant(&cron.place, job, grants),
         CronWhat::Remove { jobs } => remove(&cron.place, jobs),
         CronWhat::Tick { choice } => tick(&cron.place, choice),
@@ -80,10 +89,10 @@ pub fn cron(cron: &Cron) -> u8 {
     })
 }
 
-fn list(base: &Where) -> Result<u8, Trouble> {
+fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
-    if all.is_empty() {
+    if all.is_empty() && !json {
         println!(
             "there are no jobs; a model makes them with `cronjob`, once `hermitcrab config add-directory ~/.hermes/cron` \
              lets it see the list"
@@ -96,6 +105,10 @@ fn list(base: &Where) -> Result<u8, Trouble> {
             "" => recovered.as_deref().unwrap_or("never"),
             next => next,
         };
+        if json {
+            println!("{}", as_json(base, &shelf, job, next)?);
+            continue;
+        }
         println!(
             "{}  {}  {}\n    next: {}",
             on_one_line(jobs::text(job, "id")),
@@ -121,6 +134,23 @@ fn list(base: &Where) -> Result<u8, Trouble> {
         }
     }
     Ok(exit::OK)
+}
+
+/// A job for programs; what it holds in the words of `caps`.
+fn as_json(base: &Where, shelf: &Shelf, job: &Job, next: &str) -> Result<Value, Trouble> {
+    let script = readable(shelf.script(job));
+    let said = |name| Some(jobs::text(job, name)).filter(|text| !text.is_empty());
+    Ok(json!({
+        "id": jobs::text(job, "id"),
+        "name": jobs::name(job),
+        "schedule": jobs::in_words(job),
+        "enabled": jobs::enabled(job),
+        "next": next,
+        "last": said("last_run_at"),
+        "last_status": said("last_status"),
+        "last_error": said("last_error"),
+        "holds": caps::held_at(&Shelf::place(base, job, script.as_ref()))?,
+    }))
 }
 
 fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {

@@ -72,6 +72,14 @@ fn a_job_runs_with_the_grant_of_its_own_and_with_nothing_of_the_workspace() {
     assert!(said.contains("script: note.sh"), "{said}");
     assert!(said.contains("    echo noted > note.txt"), "{said}");
     assert!(home.ok(&["cron"]).contains("holds standing"));
+    let listed: Value = serde_json::from_str(&home.ok(&["cron", "list", "--json"])).unwrap();
+    assert_eq!(listed["id"], id.as_str());
+    assert_eq!(
+        (&listed["last_status"], &listed["enabled"]),
+        (&json!("error"), &json!(true))
+    );
+    let holds = listed["holds"][0].as_str().unwrap();
+    assert!(holds.contains("fs.create"), "{listed}");
     assert_eq!(due(&home), Some(0));
     assert_eq!(
         std::fs::read_to_string(home.project().join("note.txt")).unwrap(),

@@ -9,6 +9,7 @@ use std::{
 };
 
 use home::Home;
+use serde_json::{Value, json};
 
 /// What the person types each time they are asked, or that they close the terminal.
 enum Person<'w> {
@@ -141,11 +142,21 @@ fn always_is_kept_and_repeat_and_never_are_remembered() {
     };
     assert!(!gone, "{screen}");
     assert!(home.ok(&["remembered"]).contains("no to exactly fs.delete"));
+    let place = home.project().join("a.txt");
+    let told = home.ok(&["remembered", "list", "--json"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (&told["said"], &told["counts"]),
+        (&json!("no"), &json!(true))
+    );
+    let to = json!({"verb": "fs.delete", "on": place.to_str(), "below": false});
+    assert_eq!(told["to"], to);
     // Nobody is asked, and the same answer is given.
     let ran = home.run(&["exec", "--mode", "prompt", "--", "rm a.txt"]);
     assert_eq!(ran.code, Some(77));
     assert!(home.ok(&["remembered", "clear"]).contains("1 forgotten"));
     assert!(home.ok(&["remembered"]).contains("nothing is remembered"));
+    assert_eq!(home.ok(&["remembered", "list", "--json"]), "");
 
     let (gone, screen) = asked(&home, &Person::Types(&["always"])).unwrap();
     assert!(gone, "{screen}");
