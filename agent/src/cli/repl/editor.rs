@@ -180,10 +180,14 @@ impl Terminal {
             Err(ReadlineError::Interrupted) => Came::Interrupted,
             Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
                 // What follows it is the rest of a line and would be read as a whole one.
-                let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+                let dropped = tcflush(std::io::stdin(), QueueSelector::IFlush);
                 self.forget_ahead();
                 println!();
-                Came::NoText
+                match dropped {
+                    Ok(()) => Came::NoText,
+                    // It would be worked on.
+                    Err(_) => Came::End,
+                }
             }
             Err(_) => Came::End,
         }
