@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub use self::{
-    signals::{Interruptible, on_full_file, on_interrupt, on_termination_as_first},
+    signals::{Interruptible, Postponed, on_full_file, on_interrupt, on_termination_as_first},
     suspension::{is_nobodys_job, on_going_on, on_suspend},
 };
 

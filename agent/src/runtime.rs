@@ -89,8 +89,8 @@ pub use self::{
     call::{Tools, unreadable},
     ceilings::{Caches, Ceilings},
     command::{
-        Author, CommandRequest, CommandRun, Lacking, LeftOut, Reasons, TypedCommand, TypedReport,
-        checked_text,
+        Author, CommandInput, CommandRequest, CommandRun, Lacking, LeftOut, Reasons, TypedCommand,
+        TypedReport, checked_text,
     },
     converse::Inquiry,
     edit::{Before, FileChange},
@@ -345,9 +345,10 @@ impl Runtime {
         self.grant_by(Event::Grant, holder, words)
     }
 
-    /// Where the output of commands is shown while they run.
-    pub fn show_progress(&mut self, port: Box<dyn ProgressPort>) {
-        self.progress = Some(port);
+    /// Where the output of commands is shown while they run; where it was shown before is
+    /// given back.
+    pub fn show_progress(&mut self, port: Box<dyn ProgressPort>) -> Option<Box<dyn ProgressPort>> {
+        self.progress.replace(port)
     }
 
     /// Has it told at once that a command in the background has ended. Decided is what it did

@@ -236,13 +236,19 @@ pub fn visible(text: &str) -> String {
         match letter {
             '\n' | '\t' => out.push(letter),
             '\r' => {}
-            letter if letter.is_control() || (is_unseen(letter) && !joins_pictures(letter)) => {
+            letter if letter.is_control() || is_hidden(letter) => {
                 out.extend(letter.escape_unicode());
             }
             letter => out.push(letter),
         }
     }
     out
+}
+
+/// Whether nobody sees a letter, or sees others elsewhere for it.
+#[must_use]
+pub fn is_hidden(letter: char) -> bool {
+    is_unseen(letter) && !joins_pictures(letter)
 }
 
 /// The same for what has a line to itself, such as a name: it can neither look like two

@@ -12,6 +12,7 @@ pub mod gitconfig;
 pub mod gitindex;
 pub mod glob;
 pub mod json;
+pub mod letters;
 pub mod output;
 pub mod pyjson;
 pub mod pytext;

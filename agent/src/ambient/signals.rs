@@ -92,3 +92,66 @@ impl Drop for Interruptible {
         self.is_over.store(true, Ordering::SeqCst);
     }
 }
+
+/// Being asked to end (SIGTERM, SIGHUP) waits as long as this lives: for a terminal to be given
+/// back, and never longer.
+#[derive(Debug)]
+pub struct Postponed {
+    taken: Taken,
+}
+
+/// What is there of it once for the program.
+#[derive(Clone, Debug)]
+struct Taken {
+    asked: [(i32, Cancel); 2],
+    is_over: Arc<AtomicBool>,
+}
+
+impl Postponed {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The system does not let go of the signals.
+    pub fn begin() -> io::Result<Self> {
+        // As for ^C: taken once, and the system's own action asked for at all other times.
+        static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = match &*taken {
+            Some(taken) => taken.clone(),
+            None => {
+                use signal_hook::consts::{SIGHUP, SIGTERM};
+                let new = Taken {
+                    asked: [SIGTERM, SIGHUP].map(|signal| (signal, Cancel::default())),
+                    is_over: Arc::new(AtomicBool::new(true)),
+                };
+                for (signal, asked) in &new.asked {
+                    let is_over = Arc::clone(&new.is_over);
+                    signal_hook::flag::register_conditional_default(*signal, is_over)?;
+                    signal_hook::flag::register(*signal, asked.flag())?;
+                }
+                taken.insert(new).clone()
+            }
+        };
+        taken.is_over.store(false, Ordering::SeqCst);
+        Ok(Self { taken })
+    }
+
+    /// Whether it was asked for meanwhile.
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        self.taken.asked.iter().any(|(_, asked)| asked.is_thrown())
+    }
+}
+
+impl Drop for Postponed {
+    /// Ends the program by the signal that came, if one did.
+    fn drop(&mut self) {
+        self.taken.is_over.store(true, Ordering::SeqCst);
+        for (signal, asked) in &self.taken.asked {
+            if asked.take() {
+                // It does not come back from there.
+                let _ended = signal_hook::low_level::emulate_default_handler(*signal);
+            }
+        }
+    }
+}

@@ -22,6 +22,8 @@ Examples:
       --grant net.connect=example.com:443 -- cargo build
   # one argument is a line for the shell
   hermitcrab exec -- 'sort names.txt > sorted.txt'
+  # a shell on a copy: what was done in it is shown when you leave
+  hermitcrab exec --terminal -- bash
   # see what it would do, and keep nothing
   hermitcrab exec --dry-run -- rm -r docs
   # how much of it where, without the differences

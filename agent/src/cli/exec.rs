@@ -11,7 +11,7 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, IsTerminal},
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
     rc::Rc,
     time::Duration,
@@ -31,9 +31,10 @@ use super::{
 use crate::{
     ambient,
     cancel::Cancel,
+    console::{Console, HANG_UP},
     exit,
     person::TerminalUser,
-    runtime::{CommandRun, Fate, TypedCommand, TypedReport},
+    runtime::{CommandInput, CommandRun, Fate, TypedCommand, TypedReport},
     screen::visible,
     text::{ansi, unnumbered},
 };
@@ -55,6 +56,9 @@ pub struct Exec {
     /// Of a dry run: each difference, at a terminal also of more than 200 changes
     #[arg(long, conflicts_with = "stat")]
     patch: bool,
+    /// Lend it your terminal, for an editor, a pager or a shell; ^] three times hangs up
+    #[arg(short = 't', long)]
+    terminal: bool,
     /// The command and its arguments; a single argument is a line for the shell
     #[arg(required = true, last = true)]
     command: Vec<String>,
@@ -108,6 +112,9 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             exit::ENVIRONMENT,
         )
     })?;
+    if exec.terminal && !Console::is_to_be_had() {
+        return Err((NO_TERMINAL.to_owned(), exit::USAGE));
+    }
     let goes_elsewhere = !(io::stdout().is_terminal() && io::stderr().is_terminal());
     let user = TerminalUser::open().map(|terminal| {
         let terminal = terminal.interrupted_by(cancel.clone());
@@ -125,7 +132,19 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     let through = Through::new(cancel.clone(), until, Rc::clone(&gone));
     let apart = through.is_apart();
     runtime.show_progress(Box::new(through));
-    let reads = input(&exec.setting)?;
+    let (mut reads, mut own) = (None, None);
+    if exec.terminal {
+        let (console, theirs) = lent(&cancel)?;
+        runtime.show_progress(Box::new(console));
+        own = Some(theirs);
+    } else {
+        reads = input(&exec.setting)?;
+    }
+    let given = match (&own, &reads) {
+        (Some(theirs), _) => CommandInput::Terminal(theirs),
+        (None, Some(file)) => CommandInput::File(file),
+        (None, None) => CommandInput::Nothing,
+    };
     let is_watched = io::stderr().is_terminal();
     let agent = runtime.first_agent();
     let report = runtime.run_typed(
@@ -133,7 +152,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
         &TypedCommand {
             command: &line,
             timeout: asked,
-            reads: reads.as_ref(),
+            given,
             apart,
         },
     );
@@ -181,6 +200,23 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
         (_, fate) => run::code(fate),
     })
 }
+
+/// The terminal of a command that wants one, and what shows it to its user.
+pub(super) fn lent(cancel: &Cancel) -> Result<(Console, OwnedFd), Trouble> {
+    let opened = Console::open(cancel.clone()).map_err(|error| {
+        (
+            format!("no terminal can be made for the command: {error}"),
+            exit::ENVIRONMENT,
+        )
+    })?;
+    say(&format!(
+        "a terminal on a copy of the workspace; {HANG_UP} hangs up"
+    ));
+    Ok(opened)
+}
+
+/// What is said where a command is to have a terminal and its user has none.
+pub(super) const NO_TERMINAL: &str = "a command can have a terminal where its user has one: both the standard input and output are to be terminals";
 
 /// What its user can do where a program of theirs was not found.
 pub(super) fn programs_elsewhere(report: &TypedReport, ground: &Ground) -> Option<String> {

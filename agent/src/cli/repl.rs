@@ -46,12 +46,15 @@ use crate::{
     exit,
     model::{Backend, ModelError},
     person::TerminalUser,
-    runtime::{Fate, Runtime, TypedCommand},
+    runtime::{CommandInput, Fate, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
 };
 
 /// What the help says at its end.
 const AND_ELSE: &str = "Anything else is plain language for the model. A line that ends with \\ goes on, a slash in front makes a command of a line in any case, ^C calls off what is being done.";
+
+/// The shell of `!!`.
+const SHELL: &str = "bash";
 
 /// How the prompt starts.
 #[derive(Debug, Default, clap::Args)]
@@ -290,7 +293,8 @@ impl Repl<'_> {
             Line::UndoCommit(id) => self.taken_back(Some(id), 1),
             Line::Audit(last) => self.audit(last),
             Line::Program(words) => self.program(&words),
-            Line::Run(command) => Ok(self.command(&command, false)),
+            Line::Run(command) => Ok(self.command(&command, CommandInput::Nothing, false)),
+            Line::OnTerminal(command) => self.on_terminal(&command),
             Line::DryRun(command) => self.dry_run(&command),
             Line::Plan(words) => {
                 plan::at_prompt(&mut self.runtime, self.setting, self.choice, &words)
@@ -395,7 +399,22 @@ impl Repl<'_> {
             .set_ceilings(self.ground.config.ceilings(&self.ground.admin));
     }
 
-    fn command(&mut self, command: &str, is_rehearsed: bool) -> u8 {
+    /// A command with a terminal of its own, or a shell.
+    fn on_terminal(&mut self, command: &str) -> Result<u8, Trouble> {
+        if !self.is_watched {
+            return Err((exec::NO_TERMINAL.to_owned(), exit::USAGE));
+        }
+        let command = if command.is_empty() { SHELL } else { command };
+        let (console, theirs) = exec::lent(&self.cancel)?;
+        let before = self.runtime.show_progress(Box::new(console));
+        let code = self.command(command, CommandInput::Terminal(&theirs), false);
+        if let Some(before) = before {
+            self.runtime.show_progress(before);
+        }
+        Ok(code)
+    }
+
+    fn command(&mut self, command: &str, given: CommandInput<'_>, is_rehearsed: bool) -> u8 {
         let agent = self.runtime.first_agent();
         let before = self.runtime.last_commit();
         let report = self.runtime.run_typed(
@@ -403,7 +422,7 @@ impl Repl<'_> {
             &TypedCommand {
                 command,
                 timeout: None,
-                reads: None,
+                given,
                 apart: false,
             },
         );
@@ -443,7 +462,7 @@ impl Repl<'_> {
             .map_err(|error| (error.to_string(), exit::LEDGER))?;
         let mut rehearsal = open::rehearse(self.setting)?;
         std::mem::swap(&mut self.runtime, &mut rehearsal);
-        let code = self.command(command, true);
+        let code = self.command(command, CommandInput::Nothing, true);
         std::mem::swap(&mut self.runtime, &mut rehearsal);
         Ok(code)
     }

@@ -15,10 +15,9 @@ mod attended;
 mod complaints;
 mod decided;
 mod ends;
-mod terminal;
 mod watch;
 
-use std::{os::fd::OwnedFd, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use hermitcrab_core::{
     approval::CallId,
@@ -29,18 +28,19 @@ use hermitcrab_core::{
     time::Instant,
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::{Grace, Input, Output, SpawnError, Streams};
+use hermitcrab_sandbox::spawn::{Grace, SpawnError, Streams};
 
-use self::{attended::Attended, terminal::Terminal, watch::Watch};
+use self::{attended::Attended, watch::Watch};
 pub use self::{decided::JobEnd, watch::Notice};
 use super::{
     Runtime,
     afoot::Stands,
-    command::{Launch, Whose},
+    command::{Launch, Whose, on_terminal},
     hands::Hands,
     seen::{Seen, unless_planted},
     turn::Stop,
 };
+use crate::pty::{self, Pty};
 
 /// Commands known at one time, ended ones included.
 const JOBS_MAX: usize = 64;
@@ -152,19 +152,13 @@ impl Job {
 const SHELL: &str = "builtin cd -- \"$1\" || exit 126\nexec /usr/bin/bash -lic \"set +m; $2\"";
 
 /// The streams of a command, and the agent's end of its terminal.
-fn streams(on_terminal: bool) -> Result<(Option<Terminal>, Streams), Stop> {
-    if !on_terminal {
+fn streams(has_terminal: bool) -> Result<(Option<Pty>, Streams), Stop> {
+    if !has_terminal {
         return Ok((None, Streams::default()));
     }
     let io = |error: std::io::Error| Stop::Io(format!("no terminal for the command: {error}"));
-    let (terminal, theirs) = Terminal::open().map_err(io)?;
-    let other: OwnedFd = theirs.try_clone().map_err(io)?;
-    let streams = Streams {
-        stdin: Input::Terminal(theirs),
-        stdout: Output::To(other),
-        stderr: Output::Captured,
-    };
-    Ok((Some(terminal), streams))
+    let (terminal, theirs) = Pty::open(pty::SIZE).map_err(io)?;
+    Ok((Some(terminal), on_terminal(&theirs).map_err(io)?))
 }
 
 impl Hands<'_> {

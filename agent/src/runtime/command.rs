@@ -9,7 +9,6 @@
 
 use std::{
     ffi::OsStr,
-    fs::File,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,7 +31,6 @@ mod feed;
 mod gone;
 mod lacking;
 mod launch;
-mod letters;
 mod missing;
 mod network;
 mod reached;
@@ -46,14 +44,14 @@ mod typed;
 
 pub use self::apart::LeftOut;
 pub use self::check::checked_text;
-use self::feed::Feeder;
-use self::letters::Letters;
+pub use self::feed::CommandInput;
 use self::reached::Vain;
 pub use self::reasons::Reasons;
 use self::shell::{Shell, without_way_out};
 pub(super) use self::{
     attended::Care,
     conclude::Over,
+    feed::on_terminal,
     launch::Launch,
     reasons::Whose,
     settle::{behind_links, summary},
@@ -65,7 +63,7 @@ pub use self::{
 use super::{
     afoot::Stands, agent_state::LeftOff, hands::Hands, mounts::lexical, seen::Seen, turn::Stop,
 };
-use crate::{digest::sha256, ports::ProgressPort};
+use crate::{digest::sha256, ports::ProgressPort, text::letters::Letters};
 
 /// Bytes of exported variables carried to the next command.
 const EXPORTED_BYTES_MAX: usize = 1 << 20;
@@ -85,8 +83,8 @@ pub struct CommandRequest<'c> {
     pub workdir: Option<&'c str>,
     /// How long it may take.
     pub timeout: Duration,
-    /// What it reads; nothing, if nobody says.
-    pub reads: Option<&'c File>,
+    /// What it reads.
+    pub given: CommandInput<'c>,
     /// Whether what it says of errors is told apart from what it says.
     pub apart: bool,
     /// Who wrote it.
@@ -166,7 +164,7 @@ impl Hands<'_> {
             argv: vec![
                 b"/usr/bin/bash".to_vec(),
                 b"-c".to_vec(),
-                shell::script(shell, request.command).into_bytes(),
+                shell::script(shell, request.command, request.given).into_bytes(),
             ],
             env: Vec::new(),
             inputs,
@@ -174,7 +172,7 @@ impl Hands<'_> {
             timeout: request.timeout,
             grace: GRACE,
         };
-        self.run_launch(launch, &seen, request.reads, kept)
+        self.run_launch(launch, &seen, request.given, kept)
     }
 
     /// Where the next command of this author begins, with which variables, in which shell.
@@ -243,23 +241,23 @@ impl Hands<'_> {
             timeout,
             grace: Grace::None,
         };
-        self.run_launch(launch, &seen, None, Kept::Effects)
+        self.run_launch(launch, &seen, CommandInput::Nothing, Kept::Effects)
     }
 
     fn run_launch(
         &mut self,
         launch: Launch<'_>,
         seen: &Arc<[Seen]>,
-        reads: Option<&File>,
+        given: CommandInput<'_>,
         kept: Kept,
     ) -> Result<CommandRun, Stop> {
         let base = self.cwd();
         let about = launch.about;
-        let feeder = reads.map(Feeder::of).transpose().map_err(|error| {
+        let (streams, feeder) = feed::streams(given).map_err(|error| {
             Stop::Broken(format!("the command cannot be given its input: {error}"))
         })?;
         let whose = self.whose();
-        let (call, running) = self.launch(launch, seen, feed::streams(feeder.as_ref()))?;
+        let (call, running) = self.launch(launch, seen, streams)?;
         let mut wanted = true;
         let finished = running.and_then(|mut running| {
             let afoot = &self.runtime.afoot;

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     runtime::{
-        Author, CommandRequest, CommandRun, Fate, Hands, JobRequest, Proof, Stop, ToolResult,
+        Author, CommandInput, CommandRequest, CommandRun, Fate, Hands, JobRequest, Proof, Stop,
+        ToolResult,
     },
     text::{
         args::{self, Declared},
@@ -158,7 +159,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         command,
         workdir,
         timeout,
-        reads: None,
+        given: CommandInput::Nothing,
         apart: false,
         by: Author::Model,
     })?;

@@ -72,6 +72,7 @@ mod midrun;
 mod model_http;
 mod model_process;
 mod network;
+mod on_terminal;
 mod oriented;
 mod outside;
 mod owners;

@@ -12,7 +12,7 @@ use std::{
 
 use hermitcrab::{
     ports::ProgressPort,
-    runtime::{Fate, GrantWords, TypedCommand},
+    runtime::{CommandInput, Fate, GrantWords, TypedCommand},
 };
 use hermitcrab_core::{grant::AgentId, session::Asking};
 use serde_json::{Value, json};
@@ -337,7 +337,7 @@ fn a_person_is_told_why_what_they_granted_is_not_reached_and_has_it_back() {
         let typed = TypedCommand {
             command: &command,
             timeout: None,
-            reads: None,
+            given: CommandInput::Nothing,
             apart: false,
         };
         bench.runtime.run_typed(first, &typed).came.unwrap()

@@ -2,7 +2,7 @@
 //! commands did before.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use hermitcrab::runtime::{Fate, TypedCommand};
+use hermitcrab::runtime::{CommandInput, Fate, TypedCommand};
 use serde_json::json;
 
 use crate::support::{Bench, home::Home, pty::Pty};
@@ -12,7 +12,7 @@ fn typed(bench: &mut Bench, command: &str) -> String {
     let typed = TypedCommand {
         command,
         timeout: None,
-        reads: None,
+        given: CommandInput::Nothing,
         apart: false,
     };
     bench.runtime.run_typed(first, &typed).came.unwrap().output

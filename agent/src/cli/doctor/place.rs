@@ -15,7 +15,7 @@ use rustix::fs::{Access, AtFlags, CWD, FsWord, StatVfsMountFlags};
 use crate::{
     cli::{exec, open, say, seen},
     exit,
-    runtime::{Fate, TypedCommand},
+    runtime::{CommandInput, Fate, TypedCommand},
 };
 
 /// How long a command that does next to nothing may take.
@@ -116,7 +116,7 @@ fn works(ground: &open::Ground, isolation: Isolation) -> Result<Works, String> {
         &TypedCommand {
             command: TRIAL,
             timeout: Some(WITHIN),
-            reads: None,
+            given: CommandInput::Nothing,
             apart: false,
         },
     );

@@ -49,6 +49,8 @@ pub enum Line {
     Plan(String),
     /// A command on a copy.
     Run(String),
+    /// The same with a terminal of its own; a shell, if none is named.
+    OnTerminal(String),
     /// An empty screen.
     Clear,
     /// The end.
@@ -60,7 +62,7 @@ pub enum Line {
 }
 
 /// Every command and what it does, in the order of the help.
-pub const COMMANDS: [(&str, &str); 23] = [
+pub const COMMANDS: [(&str, &str); 24] = [
     ("help [COMMAND]", "this list, or one of it"),
     ("tree [DIR]", "what is in the workspace"),
     (
@@ -90,6 +92,10 @@ pub const COMMANDS: [(&str, &str); 23] = [
         "have it planned, see the plan, and carry it out; `plan --plan FILE` takes one of yours",
     ),
     ("!COMMAND", "run a command on a copy of the workspace"),
+    (
+        "!![COMMAND]",
+        "the same with a terminal, for an editor, a pager or the like; `!!` alone is a shell",
+    ),
     ("new", "begin another conversation with the model"),
     (
         "conversations [--all]",
@@ -157,6 +163,9 @@ const PROGRAM: [(&str, &[&str]); 9] = [
 /// Reads a line.
 #[must_use]
 pub fn read(line: &str) -> Line {
+    if let Some(command) = line.trim().strip_prefix("!!") {
+        return Line::OnTerminal(command.trim().to_owned());
+    }
     if let Some(command) = line.trim().strip_prefix('!') {
         return Line::Run(command.trim().to_owned());
     }
@@ -326,10 +335,15 @@ fn help_on(name: &str) -> Option<Line> {
     let mut names = COMMANDS
         .iter()
         .filter_map(|(form, _)| form.split(' ').next());
+    // `help !` names it by its marks alone.
+    let marks = |known: &str| known.starts_with('!') && known.trim_end_matches(IN_A_FORM) == name;
     names
-        .find(|known| *known == name)
+        .find(|known| *known == name || marks(known))
         .map(|name| Line::Help(Some(name)))
 }
+
+/// What stands for words in a form.
+const IN_A_FORM: [char; 9] = ['C', 'O', 'M', 'A', 'N', 'D', '[', ']', ' '];
 
 fn program(name: &str, words: Vec<String>) -> Line {
     Line::Program(std::iter::once(name.to_owned()).chain(words).collect())
@@ -413,6 +427,10 @@ mod tests {
         check("undo commit 3", Line::UndoCommit(3));
         check("undo --list", Line::Undo(0));
         check("!ls -l", Line::Run("ls -l".into()));
+        check(" !!vim a.txt ", Line::OnTerminal("vim a.txt".into()));
+        check("!!", Line::OnTerminal(String::new()));
+        check("help !", Line::Help(Some("!COMMAND")));
+        check("help !!", Line::Help(Some("!![COMMAND]")));
         check(
             "grant fs.modify=src",
             Line::Grant(vec!["fs.modify=src".into()]),

@@ -22,9 +22,9 @@ use super::{
     super::machine::Machine,
     GRACE, GRACE_ON_TERMINAL,
     complaints::Beginning,
-    terminal::Terminal,
     watch::{Notice, Watch},
 };
+use crate::pty::Pty;
 
 /// Output letters kept of one command.
 pub(super) const OUTPUT_LETTERS_MAX: usize = 200_000;
@@ -40,7 +40,7 @@ pub(super) struct Attended {
     changed: Condvar,
     stop: AtomicBool,
     end: AtomicBool,
-    terminal: Option<Terminal>,
+    terminal: Option<Pty>,
     started: Moment,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct State {
 }
 
 impl Attended {
-    pub(super) fn new(watch: Watch, terminal: Option<Terminal>) -> Arc<Self> {
+    pub(super) fn new(watch: Watch, terminal: Option<Pty>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 watch,
@@ -86,7 +86,7 @@ impl Attended {
     }
 
     /// The command's terminal, if it has one.
-    pub(super) fn terminal(&self) -> Option<&Terminal> {
+    pub(super) fn terminal(&self) -> Option<&Pty> {
         self.terminal.as_ref()
     }
 

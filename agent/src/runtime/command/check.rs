@@ -16,7 +16,7 @@ use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Grace};
 
 use super::{
     super::{hands::Hands, seen::Seen, turn::Stop},
-    Author, CommandRequest, CommandRun, Kept, Launch,
+    Author, CommandInput, CommandRequest, CommandRun, Kept, Launch,
 };
 use crate::person::NobodyThere;
 
@@ -34,7 +34,7 @@ impl Hands<'_> {
             command,
             workdir: None,
             timeout,
-            reads: None,
+            given: CommandInput::Nothing,
             apart: false,
             by: Author::Model,
         };
@@ -63,7 +63,7 @@ impl Hands<'_> {
             grace: Grace::None,
         };
         let seen: Arc<[Seen]> = Arc::new([]);
-        self.unheard(|hands| hands.run_launch(launch, &seen, None, Kept::Nothing))
+        self.unheard(|hands| hands.run_launch(launch, &seen, CommandInput::Nothing, Kept::Nothing))
     }
 
     /// Nobody is asked and nobody is shown what this prints.

@@ -12,9 +12,22 @@ use std::{
     thread,
 };
 
-use hermitcrab_sandbox::spawn::{Input, Streams};
+use hermitcrab_sandbox::spawn::{Input, Output, Streams};
 
 use crate::text::no_thread;
+
+/// What a command is given to read.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum CommandInput<'c> {
+    /// Nothing: its input is at its end.
+    #[default]
+    Nothing,
+    /// What comes from here.
+    File(&'c File),
+    /// What is typed on this terminal, which is made for it and nobody else's. It prints there,
+    /// too, and nothing of that is kept.
+    Terminal(&'c OwnedFd),
+}
 
 /// Somebody who waits for the pipe to copy into.
 pub(super) struct Feeder {
@@ -48,13 +61,32 @@ impl Feeder {
     }
 }
 
-/// The streams of a command that is given input, or none.
-pub(super) fn streams(feeder: Option<&Feeder>) -> Streams {
-    Streams {
-        stdin: match feeder {
-            Some(_) => Input::Pipe,
-            None => Input::Nothing,
-        },
-        ..Streams::default()
-    }
+/// The streams of a command on a terminal of its own, whose end this is.
+///
+/// # Errors
+/// The system has no descriptor left.
+pub(in crate::runtime) fn on_terminal(theirs: &OwnedFd) -> io::Result<Streams> {
+    Ok(Streams {
+        stdin: Input::Terminal(theirs.try_clone()?),
+        stdout: Output::To(theirs.try_clone()?),
+        stderr: Output::Captured,
+    })
+}
+
+/// The streams of a command that is given this, and who copies it.
+///
+/// # Errors
+/// The system has no descriptor or no thread left.
+pub(super) fn streams(given: CommandInput<'_>) -> io::Result<(Streams, Option<Feeder>)> {
+    Ok(match given {
+        CommandInput::Nothing => (Streams::default(), None),
+        CommandInput::Terminal(theirs) => (on_terminal(theirs)?, None),
+        CommandInput::File(from) => {
+            let streams = Streams {
+                stdin: Input::Pipe,
+                ..Streams::default()
+            };
+            (streams, Some(Feeder::of(from)?))
+        }
+    })
 }

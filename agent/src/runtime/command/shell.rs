@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hermitcrab_sandbox::net::{is_of_options, is_way_out, way_out_among};
 use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
 
-use super::super::agent_state::AgentState;
+use super::{super::agent_state::AgentState, CommandInput};
 
 /// Whether a session's shell is as it was when it was opened. Only then does it
 /// put aliases in: what is kept between commands is variables, not options.
@@ -32,18 +32,28 @@ const NO_BASH: &str = "case ${BASH_VERSION-} in '') echo 'hermitcrab: what is ca
     machine (/usr/bin/bash) is another shell, and commands are run by bash; install it there' >&2; \
     exit 126;; esac; ";
 
+/// What is said of a terminal that stands between a command and its user's own: what it
+/// understands, whatever theirs does, and lines that are drawn by letters. What is said of
+/// letters is only said where nobody has said anything.
+const ON_TERMINAL: &str = "builtin export TERM=xterm-256color NCURSES_NO_UTF8_ACS=1; \
+    [[ -n ${LC_ALL-}${LC_CTYPE-}${LANG-} ]] || builtin export LC_CTYPE=C.UTF-8; ";
+
 /// The script around a command, which is read from a file. Messages of the shell
 /// count its lines: the command stands as far down as if it were written out. Of a
 /// directory that is gone at the end the shell says so, as it does under Hermes; of one
 /// that is gone at the beginning, which of those above it is left.
-pub(super) fn script(shell: Shell, command: &str) -> String {
+pub(super) fn script(shell: Shell, command: &str, given: CommandInput<'_>) -> String {
+    let terminal = match given {
+        CommandInput::Terminal(_) => ON_TERMINAL,
+        CommandInput::Nothing | CommandInput::File(_) => "",
+    };
     let aliases = match shell {
         Shell::New => "shopt -s expand_aliases; ",
         Shell::Used => "",
     };
     let down = "\n".repeat(command.matches('\n').count());
     format!(
-        "{NO_BASH}{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin set -- \"$(< {EXCHANGE_DIR}/base)\"; \
+        "{NO_BASH}{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; {terminal}builtin set -- \"$(< {EXCHANGE_DIR}/base)\"; \
          until builtin cd -- \"${{1:-/}}\" 2>/dev/null || [[ $1 == \"${{1%/*}}\" ]]; do builtin set -- \"${{1%/*}}\" above; done\n\
          builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || {{ [[ -z ${{2-}} ]] || pwd -P > {EXCHANGE_DIR}/cwd.left; exit 126; }}; \
          builtin set --\n\
@@ -103,6 +113,7 @@ fn found_there(name: &str, value: &str, env: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::CommandInput;
     use super::{Shell, script, without_way_out};
 
     #[test]
@@ -165,7 +176,7 @@ mod tests {
             (Shell::Used, "a", false, 3),
             (Shell::Used, "a\nb\nc", false, 5),
         ] {
-            let script = script(shell, command);
+            let script = script(shell, command, CommandInput::Nothing);
             assert_eq!(script.contains("expand_aliases"), puts_in);
             let eval = script.lines().position(|line| line.starts_with("eval "));
             assert_eq!(eval, Some(line - 1), "{command:?}");

@@ -5,12 +5,12 @@
 //! nothing is cut from what it prints or taken out of it, nobody advises against it, and
 //! it takes as long as its user waits.
 
-use std::{fs::File, time::Duration};
+use std::time::Duration;
 
 use hermitcrab_core::{grant::AgentId, tool::Tool};
 use serde_json::Value;
 
-use super::{Author, CommandRequest, CommandRun, Kept};
+use super::{Author, CommandInput, CommandRequest, CommandRun, Kept};
 use crate::runtime::{ChangeSummary, Fate, Runtime, Stop, call};
 
 /// Longer than anybody waits; what `limits.timeout_seconds` says is less.
@@ -23,8 +23,8 @@ pub struct TypedCommand<'c> {
     pub command: &'c str,
     /// How long it may take, if there is a limit.
     pub timeout: Option<Duration>,
-    /// What it reads; nothing, if nobody says.
-    pub reads: Option<&'c File>,
+    /// What it reads.
+    pub given: CommandInput<'c>,
     /// Whether what it says of errors is told apart from what it says.
     pub apart: bool,
 }
@@ -85,14 +85,19 @@ impl super::Hands<'_> {
             command: typed.command,
             workdir: None,
             timeout: typed.timeout.unwrap_or(AS_LONG_AS_WANTED),
-            reads: typed.reads,
+            given: typed.given,
             apart: typed.apart,
             by: Author::Person,
         };
         // What it has read is gone, so it is not the same command a second time.
-        if typed.reads.is_some() {
-            return self.run_shell(&request, Kept::EffectsAndState(Author::Person));
+        match typed.given {
+            // Where it left off is the affair of whoever sat there, and its variables are
+            // those of that terminal.
+            CommandInput::Terminal(_) => self.run_shell(&request, Kept::Effects),
+            CommandInput::File(_) => {
+                self.run_shell(&request, Kept::EffectsAndState(Author::Person))
+            }
+            CommandInput::Nothing => self.run(&request),
         }
-        self.run(&request)
     }
 }

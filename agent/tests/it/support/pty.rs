@@ -114,6 +114,17 @@ impl Pty {
         self.screen.screen_mut().set_size(cells(24), cells(columns));
     }
 
+    /// Whether the terminal itself shows what is typed.
+    pub fn echoes(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.keys).unwrap().local_modes;
+        modes.contains(rustix::termios::LocalModes::ECHO)
+    }
+
+    /// The process that was started.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What is on the screen.
     pub fn shown(&self) -> String {
         self.screen.screen().contents()

@@ -1,4 +1,4 @@
-//! A terminal of its own for a command that wants one.
+//! A terminal of its own for a command that wants one: a pseudoterminal, pty(7).
 //!
 //! The agent holds the master; the command gets the other end as its three
 //! standard streams and can type into nothing but itself. It must never be a
@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    os::fd::OwnedFd,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::{Duration, Instant as Moment},
 };
 
@@ -18,8 +18,8 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-/// Lines and columns a command finds.
-const SIZE: (u16, u16) = (30, 120);
+/// Rows and columns a command finds where nobody looks.
+pub const SIZE: (u16, u16) = (30, 120);
 /// How long a command may take to read what is typed.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The letter that ends the input.
@@ -27,39 +27,45 @@ const END: [u8; 1] = [4];
 
 /// The agent's end of a terminal.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub struct Pty {
     master: OwnedFd,
 }
 
-impl Terminal {
-    /// A new terminal, and the command's end of it.
+impl Pty {
+    /// A new terminal of so many rows and columns, and the command's end of it.
     ///
     /// # Errors
     /// The kernel gives none.
-    pub(super) fn open() -> io::Result<(Self, OwnedFd)> {
+    pub fn open(size: (u16, u16)) -> io::Result<(Self, OwnedFd)> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         unlockpt(&master)?;
         let theirs = ioctl_tiocgptpeer(
             &master,
             OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC,
         )?;
-        let (ws_row, ws_col) = SIZE;
-        tcsetwinsize(
-            &theirs,
-            Winsize {
-                ws_row,
-                ws_col,
-                ws_xpixel: 0,
-                ws_ypixel: 0,
-            },
-        )?;
         let flags = rustix::fs::fcntl_getfl(&master)?;
         rustix::fs::fcntl_setfl(&master, flags | OFlags::NONBLOCK)?;
-        Ok((Self { master }, theirs))
+        let pty = Self { master };
+        pty.resize(size)?;
+        Ok((pty, theirs))
+    }
+
+    /// Gives it so many rows and columns; whoever works on it is told (SIGWINCH).
+    ///
+    /// # Errors
+    /// The kernel does not.
+    pub fn resize(&self, (ws_row, ws_col): (u16, u16)) -> io::Result<()> {
+        let size = Winsize {
+            ws_row,
+            ws_col,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        Ok(tcsetwinsize(&self.master, size)?)
     }
 
     /// What was printed since the last look.
-    pub(super) fn read(&self, mut take: impl FnMut(&[u8])) {
+    pub fn read(&self, mut take: impl FnMut(&[u8])) {
         let mut buffer = [0_u8; 4096];
         loop {
             match rustix::io::read(&self.master, &mut buffer) {
@@ -71,11 +77,26 @@ impl Terminal {
         }
     }
 
+    /// As much as this of what was printed; nothing where there is nothing, or nobody at
+    /// the other end any more.
+    pub fn piece(&self, bytes_max: usize) -> Vec<u8> {
+        let mut piece = vec![0_u8; bytes_max];
+        loop {
+            match rustix::io::read(&self.master, &mut piece) {
+                Err(Errno::INTR) => {}
+                read => {
+                    piece.truncate(read.unwrap_or(0));
+                    return piece;
+                }
+            }
+        }
+    }
+
     /// Types this.
     ///
     /// # Errors
     /// Nobody reads it.
-    pub(super) fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         let until = Moment::now().checked_add(PATIENCE);
         while !bytes.is_empty() {
             match rustix::io::write(&self.master, bytes) {
@@ -98,22 +119,39 @@ impl Terminal {
         Ok(())
     }
 
+    /// A piece of this, as much as there is room for; 0 is none.
+    ///
+    /// # Errors
+    /// Nobody reads it any more.
+    pub fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match rustix::io::write(&self.master, bytes) {
+            Err(Errno::INTR | Errno::AGAIN) => Ok(0),
+            written => Ok(written?),
+        }
+    }
+
     /// Ends the input.
     ///
     /// # Errors
-    /// As for [`Terminal::write`].
-    pub(super) fn end(&self) -> io::Result<()> {
+    /// As for [`Pty::write`].
+    pub fn end(&self) -> io::Result<()> {
         self.write(&END)
+    }
+}
+
+impl AsFd for Pty {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.master.as_fd()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Terminal;
+    use super::{Pty, SIZE};
 
     #[test]
     fn what_is_typed_reaches_the_other_end_and_is_shown() {
-        let Ok((terminal, theirs)) = Terminal::open() else {
+        let Ok((terminal, theirs)) = Pty::open(SIZE) else {
             println!("SKIPPED: no terminals here");
             return;
         };
@@ -127,6 +165,6 @@ mod tests {
         terminal.end().unwrap();
         assert_eq!(rustix::io::read(&theirs, &mut line).unwrap(), 0);
         let size = rustix::termios::tcgetwinsize(&theirs).unwrap();
-        assert_eq!((size.ws_row, size.ws_col), super::SIZE);
+        assert_eq!((size.ws_row, size.ws_col), SIZE);
     }
 }
