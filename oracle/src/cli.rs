@@ -107,7 +107,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "ID")]
     pub case: Vec<String>,
     /// The Hermes release to compare with.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// Pairs of workers; default: two for each processor, since a pair often waits.
     #[arg(long, value_name = "N", value_parser = parse_some)]
@@ -147,7 +147,7 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub repair: bool,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
 }
 
@@ -158,7 +158,7 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "NAME")]
     pub fault: Vec<String>,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// List the faults and stop.
     #[arg(long)]
@@ -195,7 +195,7 @@ pub struct LeakArgs {
     #[arg(long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// The directory of temporary files is this run's alone; given by the program to itself.
     #[arg(long, hide = true)]
@@ -221,7 +221,7 @@ pub struct SpeedArgs {
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
 }
 
@@ -255,7 +255,7 @@ pub struct FuzzArgs {
     #[arg(long)]
     pub resume: bool,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// A fault to plant in the agent, to see that the campaign finds it; `selftest --list`
     /// names them, and the build needs the feature `planted-faults`.
@@ -295,7 +295,7 @@ pub struct BenignArgs {
     #[arg(long, value_name = "TEXT", requires = "observe")]
     pub only: Option<String>,
     /// The Hermes release that `--contrast` asks.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// A fault to plant in the agent, to see that an alarm comes of it; `selftest --list` names
     /// them, and the build needs the feature `planted-faults`.
@@ -317,7 +317,7 @@ pub struct PatternArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub compare: Option<u64>,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
 }
 
@@ -348,7 +348,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub tries: u32,
     /// The Hermes release.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// A fault to plant in the agent, to see that the case shows it; `selftest --list` names
     /// them, and the build needs the feature `planted-faults`.
@@ -419,7 +419,7 @@ pub struct MigrateArgs {
     pub config: Option<PathBuf>,
     /// The Hermes release the calls are replayed with; each further one (may be
     /// repeated) gives a second opinion.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: Vec<String>,
     /// Translate only.
     #[arg(long)]
@@ -454,7 +454,7 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// The Hermes release the calls are mirrored to.
-    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// Where the report goes, line by line; default `target/bisim/shadow`.
     #[arg(long, value_name = "DIR")]
@@ -509,6 +509,18 @@ pub(crate) fn parse_shard(text: &str) -> Result<Shard, String> {
     Ok(Shard { part, parts })
 }
 
+/// A release that can be installed; said before anything is made or begun.
+fn parse_release(text: &str) -> Result<String, String> {
+    let known = crate::hermes_env::known_versions();
+    match known.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "no lock file pins hermes-agent `{text}`; known: {}",
+            known.join(", ")
+        )),
+    }
+}
+
 fn parse_time(text: &str) -> Result<Duration, String> {
     hermitcrab::cli::span::read(text)
 }
@@ -546,6 +558,28 @@ mod tests {
                 .and_then(clap::Command::get_after_help);
             let help = help.map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Exit codes:\n   0  "), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn a_release_nobody_pinned_is_a_wrong_command_line_to_every_command() {
+        for words in [
+            "check",
+            "doctor",
+            "selftest",
+            "leaks",
+            "speed",
+            "fuzz",
+            "benign",
+            "patterns",
+            "replay x",
+            "migrate --hermes-home x",
+            "shadow --hermes-home x",
+        ] {
+            let words = ["bisim"].into_iter().chain(words.split(' '));
+            let error = Cli::try_parse_from(words.chain(["--hermes", "0.18"])).unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains("known: 0.19.0"), "{said}");
         }
     }
 

@@ -32,18 +32,6 @@ use crate::subject::Processes;
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
-    let known = crate::hermes_env::known_versions();
-    if let Some(unknown) = args
-        .hermes
-        .iter()
-        .find(|one| !known.contains(&one.as_str()))
-    {
-        eprintln!(
-            "error: no lock file pins hermes-agent `{unknown}`; known: {}",
-            known.join(", ")
-        );
-        return exit::USAGE;
-    }
     if let Err((code, message)) = planting::possible("migrate", args.fault.as_deref()) {
         eprintln!("error: {message}");
         return code;

@@ -63,15 +63,6 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     signals
         .thread_block()
         .map_err(|error| (exit::INTERNAL, format!("cannot block signals: {error}")))?;
-    let known = crate::hermes_env::known_versions();
-    if !known.contains(&args.hermes.as_str()) {
-        let known = known.join(", ");
-        let what = format!(
-            "no lock file pins hermes-agent `{}`; known: {known}",
-            args.hermes
-        );
-        return Err((exit::USAGE, what));
-    }
     let workspace = args.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let workspace = workspace.canonicalize().map_err(|error| {
         (

@@ -516,10 +516,6 @@ fn a_home_that_is_none_and_an_output_into_the_home_are_refused() {
             config: Some(nowhere.clone()),
             ..args(home.path(), elsewhere.path())
         },
-        MigrateArgs {
-            hermes: vec!["0.1.0".to_owned()],
-            ..args(home.path(), elsewhere.path())
-        },
     ] {
         assert_eq!(super::command(&ambient(), &wrong), 64, "{wrong:?}");
     }
