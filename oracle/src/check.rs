@@ -232,7 +232,7 @@ fn run_all(
     let next = std::sync::atomic::AtomicUsize::new(0);
     let quiet = Quiet::default();
     let (sender, receiver) = std::sync::mpsc::channel();
-    let mut progress = Progress::start(chosen.len());
+    let mut progress = Progress::start(chosen.len(), deadline);
     let mut results: Vec<Option<CaseResult>> = Vec::new();
     results.resize_with(chosen.len(), || None);
     let mut failed = None;

@@ -1,18 +1,17 @@
 //! What a run needs of this machine, and what to say when it is not there.
 
 use std::fs::{File, TryLockError};
-use std::io::IsTerminal;
 use std::path::Path;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{Context, Drive, Job, RawTrace, Step, UserModel, WorldSpec};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::ambient::Ambient;
 use crate::exit;
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
 use crate::interrupt::Interrupt;
+use crate::progress;
 use crate::subject::agent_world::{ISOLATED, ISOLATION_PROBE};
 use crate::subject::{Processes, Restarting, Start, Starts, Subject, Subjects};
 
@@ -134,14 +133,7 @@ fn hermes(ambient: &Ambient, version: &str, processes: &Processes) -> Result<Her
         path_dirs: ambient.path.clone(),
         processes: processes.clone(),
     };
-    let bar = std::io::stderr().is_terminal().then(|| {
-        let bar = ProgressBar::new(1);
-        // The template is a constant; a wrong one would only look plain.
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} packages  {msg}") {
-            bar.set_style(style);
-        }
-        bar
-    });
+    let bar = progress::bar(1, "{bar:30} {pos}/{len} packages  {msg}");
     let mut show = |progress: Progress| match (&bar, progress) {
         (Some(bar), Progress::Stage(text)) => bar.suspend(|| eprintln!("{text}")),
         (None, Progress::Stage(text)) => eprintln!("{text}"),

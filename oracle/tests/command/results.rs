@@ -284,3 +284,37 @@ fn a_choice_that_leaves_nothing_to_run_is_no_pass() {
         errors(&output)
     );
 }
+
+/// A terminal that cannot draw over a line is told in lines, and not left without a word.
+#[test]
+fn a_terminal_of_which_nothing_is_known_sees_how_far_a_run_is() {
+    use std::io::Read as _;
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for term in ["dumb", ""] {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bisim"));
+        command
+            .args(["check", "--case", "smoke-echo", "--report"])
+            .arg(folder.path())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(terminal.slave);
+        match term {
+            "" => command.env_remove("TERM"),
+            term => command.env("TERM", term),
+        };
+        let mut child = command.spawn().unwrap();
+        // The last one that could write to it is the child.
+        drop(command);
+        let mut seen = Vec::new();
+        // A terminal that nobody writes to any more ends with an error.
+        let _ = std::fs::File::from(terminal.master).read_to_end(&mut seen);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let seen = String::from_utf8_lossy(&seen).into_owned();
+        assert!(seen.contains("1/1 cases, "), "{term}: {seen}");
+        assert!(!seen.contains('\u{1b}'), "{term}: {seen}");
+    }
+}

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::migrate::figures::grouped;
+use crate::progress::time;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -60,15 +61,6 @@ impl Progress {
             }
         }
         said
-    }
-}
-
-/// A time for people.
-fn time(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3600 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
 }
 
