@@ -19,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::known::{self, Catalogue};
 use crate::progress::Progress;
 use crate::report::publish::{self, NotRun, Outputs, Run};
+use crate::report::row::{name, seen};
 use crate::report::{explain, history, json, table};
 use crate::result::{CaseResult, Summary};
 use crate::subject::{Processes, Starts, Subjects};
@@ -311,7 +312,8 @@ pub(crate) fn show_failures(results: &[CaseResult]) {
         .filter(|result| !result.verdict.kind.passes())
         .collect();
     for result in failing.iter().take(SHOWN_MAX) {
-        println!("{}  {}: {}", result.label, result.id, result.verdict.why);
+        let (label, id) = (name(&result.label), name(&result.id));
+        println!("{label}  {id}: {}", seen(&result.verdict.why));
     }
     if failing.len() > SHOWN_MAX {
         println!(

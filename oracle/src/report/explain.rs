@@ -1,11 +1,13 @@
 //! One case, told to a person: world, calls, both traces side by side, and
-//! the relation's reasoning.
+//! the relation's reasoning. A case may come from anywhere and hold anything, so whatever a
+//! terminal would obey is told by its number.
 
 use std::fmt::Write as _;
 
 use bisim_world::protocol::{RawTrace, StepTrace};
 
 use crate::case::{Case, Must};
+use crate::report::row::{name, seen};
 use crate::result::CaseResult;
 
 /// The longest text shown of one field.
@@ -129,7 +131,7 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
             attempt.why
         );
     }
-    out
+    seen(&out)
 }
 
 /// A part of a case in the words of a suite.
@@ -186,10 +188,7 @@ fn wrap(lines: &[String]) -> Vec<String> {
     let mut wrapped = Vec::new();
     for line in lines {
         for part in line.split('\n') {
-            let clean: Vec<char> = part
-                .chars()
-                .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-                .collect();
+            let clean: Vec<char> = name(part).chars().collect();
             if clean.is_empty() {
                 continue;
             }
@@ -201,4 +200,31 @@ fn wrap(lines: &[String]) -> Vec<String> {
         }
     }
     wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::html::tests::result;
+    use crate::verdict::Kind;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_told_by_its_number_wherever_it_stands() {
+        let hostile = "a\u{1b}[31m\u{9b}31m\u{202e}\u{7}b";
+        let text = serde_json::json!({"schema": 1, "suite": "s", "description": "d", "cases": [{
+            "id": "one", "comment": hostile,
+            "world": {"files": [{"path": format!("/home/u/{hostile}"), "text": hostile}]},
+            "script": [{"call": {"tool": "read_file", "args": {"path": hostile}}}],
+        }]});
+        let text = text.to_string();
+        let cases = crate::suite::alone(std::path::Path::new("s.json"), &text);
+        let result = result("one", Kind::Different, hostile);
+        let told = render(&cases.unwrap()[0], &result);
+        assert!(
+            told.contains("  a\\u{1b}[31m\\u{9b}31m\\u{202e}\\u{7}b\n"),
+            "{told}"
+        );
+        let obeyed = |letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}';
+        assert!(!told.contains(obeyed), "{told}");
+    }
 }
