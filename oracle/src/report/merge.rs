@@ -52,7 +52,17 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
             Some(_) => {}
             None => versions = Some((hermes, agent, folder)),
         }
-        for result in json::read_results(folder)? {
+        let results = json::read_results(folder)?;
+        // What one lost on its way here may be what it found.
+        if results.len() != summary.ran {
+            return Err(format!(
+                "of {} cases that ran, `{}` holds {}; bring the whole part again, or run it again",
+                summary.ran,
+                folder.join(json::LOG).display(),
+                results.len()
+            ));
+        }
+        for result in results {
             let id = result.id.clone();
             if let Some((_, other)) = found.insert(id.clone(), (result, folder)) {
                 return Err(format!(
@@ -111,14 +121,16 @@ mod tests {
             .into();
         for (place, part) in parts.iter().enumerate() {
             let mut log = json::Log::create(part).unwrap();
+            let mut summary = Summary::default();
             for case in of_smoke().skip(place).step_by(2) {
                 let one = CaseResult {
                     suite: case.suite.clone(),
                     ..result(&case.id, Kind::Equal, "")
                 };
                 log.add(&one).unwrap();
+                summary.add(&one);
             }
-            json::write_summary(part, &Summary::default()).unwrap();
+            json::write_summary(part, &summary).unwrap();
         }
         let all = suites.cases.len();
         let smoke = of_smoke().count();
@@ -136,6 +148,14 @@ mod tests {
         // What was run besides counts all the same.
         let other = suites.cases.iter().filter(|case| case.suite == "fs-cap");
         assert_eq!(missed(&parts, &["fs-cap"]), (smoke, other.count()));
+        // A part that lost its end is no part that found less.
+        let log = parts[1].join(json::LOG);
+        let text = std::fs::read_to_string(&log).unwrap();
+        let (cut, _) = text.trim_end().rsplit_once('\n').unwrap();
+        std::fs::write(&log, format!("{cut}\n")).unwrap();
+        let lost = read(&parts, &suites, &["smoke".to_owned()]).unwrap_err();
+        let told = format!("of {} cases that ran, `{}` holds", smoke / 2, log.display());
+        assert!(lost.starts_with(&told), "{lost}");
         assert!(suites.named(&["smoke".to_owned()]).is_ok());
         let unknown = suites.named(&["smoky".to_owned()]).unwrap_err();
         assert!(
