@@ -70,6 +70,38 @@ pub fn alone(place: &Path, option: &str) -> Result<File, Lack> {
     }
 }
 
+/// Whether the file an option names can be written; said before minutes of work are done for it.
+/// What is there stays until there is something to take its place.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn writable(file: Option<&Path>, option: &str) -> Result<(), String> {
+    let Some(file) = file else { return Ok(()) };
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let was_there = file.exists();
+    folder
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| {
+            File::options()
+                .append(true)
+                .create(true)
+                .open(file)
+                .map(drop)
+        })
+        .and_then(|()| match was_there {
+            true => Ok(()),
+            false => std::fs::remove_file(file),
+        })
+        .map_err(|error| {
+            format!(
+                "cannot write `{}`: {error}; name another file with {option}",
+                file.display()
+            )
+        })
+}
+
 /// How many pairs of workers keep this machine busy: a case often waits, for a
 /// deadline, a grace or a person who does not answer.
 #[must_use]

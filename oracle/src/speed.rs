@@ -23,6 +23,10 @@ use crate::{check, environment, exit};
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &SpeedArgs) -> u8 {
+    if let Err(message) = environment::writable(args.write.as_deref(), "--write") {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let (suites, _) = match check::load(&ambient.root.join("vectors")) {
         Ok(loaded) => loaded,
         Err(code) => return code,

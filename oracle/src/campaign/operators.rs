@@ -16,6 +16,7 @@ use bisim_world::WorldError;
 
 use crate::ambient::Ambient;
 use crate::cli::OperatorArgs;
+use crate::environment;
 use crate::exit;
 use crate::generate::{Link, Operator, SEEDS, Salt, Seed, Variant, judge, operators};
 use crate::interrupt::Interrupt;
@@ -56,6 +57,10 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
             return exit::USAGE;
         }
     };
+    if let Err(message) = environment::writable(args.write.as_deref(), "--write") {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());

@@ -56,6 +56,10 @@ struct Sides {
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
+    if let Err(message) = environment::writable(args.write.as_deref(), "--write") {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());

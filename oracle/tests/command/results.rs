@@ -318,3 +318,19 @@ fn a_terminal_of_which_nothing_is_known_sees_how_far_a_run_is() {
         assert!(!seen.contains('\u{1b}'), "{term}: {seen}");
     }
 }
+
+#[test]
+fn a_table_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept.md");
+    std::fs::write(&kept, "as it was").unwrap();
+    let below = kept.join("table.md");
+    for command in ["patterns", "operators", "speed"] {
+        let output = bisim(&[command, "--write", below.to_str().unwrap()]);
+        assert_eq!(code(&output), 64, "{command}: {}", errors(&output));
+        let told = "name another file with --write";
+        assert!(errors(&output).contains(told), "{}", errors(&output));
+        assert!(output.stdout.is_empty(), "{command}");
+    }
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "as it was");
+}
