@@ -196,9 +196,24 @@ fn only_chosen(args: &MergeArgs, merged: &merge::Merged) -> Option<String> {
 
 fn merge_campaign(args: &MergeArgs) -> u8 {
     match campaign::merge(&args.reports, &args.out) {
+    // Whoever names a file for a report waits for that file.
+    let unmet = [
+        ("--suite", !args.suite.is_empty()),
+        ("--json", args.json),
+        ("--junit", args.junit.is_some()),
+        ("--sarif", args.sarif.is_some()),
+        ("--vectors", args.vectors.is_some()),
+    ];
+    if let Some((option, _)) = unmet.iter().find(|(_, is_given)| *is_given) {
+        eprintln!(
+            "error: {option} is for the parts of a check, and these are of a campaign; leave it out: `campaign.json` in --out has what a program reads"
+        );
+        return exit::USAGE;
+    }
         Ok(tally) => {
             print!("{}", tally.render());
             tally.exit()
+            println!("log, findings and summary: {}", args.out.display());
         }
         Err(message) => {
             eprintln!("error: {message}");

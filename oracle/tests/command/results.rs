@@ -334,3 +334,24 @@ fn a_table_that_cannot_be_written_is_told_before_anything_is_measured() {
     }
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "as it was");
 }
+
+#[test]
+fn an_option_that_does_nothing_for_a_campaign_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(at("part")).unwrap();
+    std::fs::write(at("part/campaign.jsonl"), "").unwrap();
+    let (part, out, file) = (at("part"), at("out"), at("junit.xml"));
+    for option in [
+        &["--junit", &file] as &[&str],
+        &["--sarif", &file],
+        &["--json"],
+        &["--suite", "smoke"],
+    ] {
+        let output = bisim(&[&["merge", &part, "--out", &out], option].concat());
+        assert_eq!(code(&output), 64, "{}", errors(&output));
+        let told = format!("{} is for the parts of a check", option[0]);
+        assert!(errors(&output).contains(&told), "{}", errors(&output));
+    }
+    assert!(!folder.path().join("out").exists());
+}
