@@ -114,12 +114,16 @@ fn part(out: &mut String, kind: Kind, count: usize, all: usize) {
     }
 }
 
-/// In percent; what is few is never told as none, nor what is not all as all.
+/// In percent, rounded; what is few is never told as none, nor what is not all as all.
 fn share_of(count: usize, all: usize) -> String {
-    match count * 1000 / all.max(1) {
-        0 if count > 0 => "less than 0.1 %".to_owned(),
-        1000 => "100 %".to_owned(),
-        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
+    match (count, all.max(1)) {
+        (0, _) => "0.0 %".to_owned(),
+        (count, all) if count >= all => "100 %".to_owned(),
+        (count, all) if count * 1000 < all => "less than 0.1 %".to_owned(),
+        (count, all) => {
+            let tenths = ((count * 2000 + all) / (all * 2)).min(999);
+            format!("{}.{} %", tenths / 10, tenths % 10)
+        }
     }
 }
 
@@ -171,4 +175,21 @@ pub(super) fn suites(out: &mut String, summary: &Summary) {
         let _ = write!(out, "<td>{skipped}</td><td>{all}</td></tr>");
     }
     out.push_str("</tbody></table>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_of;
+
+    #[test]
+    fn shares_are_rounded_and_add_up_as_people_add_them() {
+        let check = |count, all, said: &str| assert_eq!(share_of(count, all), said);
+        check(8, 14, "57.1 %");
+        check(6, 14, "42.9 %");
+        check(0, 14, "0.0 %");
+        check(14, 14, "100 %");
+        check(1, 9_999, "less than 0.1 %");
+        check(9_999, 10_000, "99.9 %");
+        check(0, 0, "0.0 %");
+    }
 }
