@@ -13,10 +13,11 @@ use crate::{
         translate::About,
     },
     report::html::{STYLE, text},
+    report::publish::quoted,
 };
 
 const ROWS_MAX: usize = 500;
-const OWN_STYLE: &str = "h3{font-size:.95rem;margin:1.6rem 0 .4rem}thead th,td.why,td.call{text-align:left}tbody th{white-space:normal;overflow-wrap:anywhere}section>p{max-width:52rem;color:var(--quiet)}td.call,td.why{white-space:normal;text-align:left;overflow-wrap:anywhere}td.call{font:13px/1.45 ui-monospace,monospace}section>ul{padding-left:1.2rem}details{border:1px solid var(--line);border-radius:8px;margin:.35rem 0;background:var(--card);padding:.45rem .7rem}summary{cursor:pointer}svg polyline{fill:none;stroke:var(--named);stroke-width:2}";
+const OWN_STYLE: &str = "h3{font-size:.95rem;margin:1.6rem 0 .4rem}thead th,td.why,td.call{text-align:left}tbody th{white-space:normal;overflow-wrap:anywhere}section>p{max-width:52rem;color:var(--quiet)}td.call,td.why{white-space:normal;text-align:left;overflow-wrap:anywhere}td.call,td.why{min-width:14rem}td.tool{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:6rem}td.call,code{font:13px/1.45 ui-monospace,monospace}code{overflow-wrap:anywhere}section>ul{padding-left:1.2rem}details{border:1px solid var(--line);border-radius:8px;margin:.35rem 0;background:var(--card);padding:.45rem .7rem}summary{cursor:pointer}svg polyline{fill:none;stroke:var(--named);stroke-width:2}";
 
 /// The page's text.
 #[must_use]
@@ -56,6 +57,29 @@ impl Page {
 
     fn text(&mut self, words: &str) {
         text(&mut self.0, words);
+    }
+
+    /// Words of ours, in which what is to be typed stands between backticks.
+    fn told(&mut self, words: &str) {
+        let parts = words.split('`');
+        let is_paired = parts.clone().count() % 2 == 1;
+        for (place, part) in parts.enumerate() {
+            match (is_paired, place % 2) {
+                (true, 1) => {
+                    self.raw("<code>");
+                    self.text(part);
+                    self.raw("</code>");
+                }
+                (false, 1..) => self.text(&format!("`{part}")),
+                _ => self.text(part),
+            }
+        }
+    }
+
+    fn item_told(&mut self, words: &str) {
+        self.raw("<li>");
+        self.told(words);
+        self.raw("</li>");
     }
 
     fn item(&mut self, words: &str) {
@@ -122,16 +146,16 @@ fn decide(page: &mut Page, report: &Report) {
     let mut any = false;
     for proposal in open {
         any = true;
-        page.item(&format!(
-            "{} ({}): {}",
-            proposal.id, proposal.said, proposal.confirm
-        ));
+        page.raw("<li>");
+        page.text(&format!("{} ({}): ", proposal.id, proposal.said));
+        page.told(&proposal.confirm);
+        page.raw("</li>");
     }
     if !any {
         page.item("nothing");
     }
     page.raw("</ul>\n<p>");
-    page.text("hermitcrab.toml beside this page holds the denials, and every proposed grant as a comment; migration.diff shows what it changes. Take \u{201c}#? \u{201d} away from a grant to give it.");
+    page.told("`hermitcrab.toml` beside this page holds the denials, and every proposed grant as a comment; `migration.diff` shows what it changes. Take `#? ` away from a grant to give it.");
     page.raw("</p>\n</section>\n");
 }
 
@@ -164,13 +188,20 @@ fn facts(page: &mut Page, report: &Report) {
     }
     for job in &report.jobs {
         let state = if job.enabled { "" } else { ", paused" };
-        page.item(&format!(
-            "job {} ({}){state}: it will hold nothing until \u{201c}hermitcrab cron grant {} VERB=PLACE\u{201d} says so",
-            job.name, job.schedule, job.id
+        page.raw("<li>");
+        page.text(&format!(
+            "job {} ({}){state}: it will hold nothing until ",
+            job.name, job.schedule
         ));
+        page.raw("<code>");
+        page.text(&format!(
+            "hermitcrab cron grant {} VERB=PLACE",
+            quoted(&job.id)
+        ));
+        page.raw("</code> says so</li>");
     }
     if let Some(opened) = report.opened() {
-        page.item(&opened.replace('`', "\""));
+        page.item_told(&opened);
     }
     let mut tools: Vec<_> = report.tools.iter().collect();
     tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -193,8 +224,8 @@ fn proposals(page: &mut Page, report: &Report) {
             proposal.id, proposal.from, proposal.said
         ));
         page.raw("</summary><ul>");
-        page.item(&format!("in Hermes: {}", proposal.in_hermes));
-        page.item(&format!("here: {}", proposal.here));
+        page.item_told(&format!("in Hermes: {}", proposal.in_hermes));
+        page.item_told(&format!("here: {}", proposal.here));
         for grant in &proposal.grants {
             page.item(&format!(
                 "proposed, not granted: {} on {}, for {} h",
@@ -215,9 +246,33 @@ fn proposals(page: &mut Page, report: &Report) {
             page.item(&format!("set: {key} = {value}"));
         }
         if !proposal.confirm.is_empty() {
-            page.item(&format!("to confirm: {}", proposal.confirm));
+            page.item_told(&format!("to confirm: {}", proposal.confirm));
         }
         page.raw("</ul></details>\n");
     }
     page.raw("</section>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+
+    #[test]
+    fn what_is_to_be_typed_is_set_apart_and_a_stray_mark_stays_one() {
+        for (words, shown) in [
+            (
+                "run `a <b>` now",
+                "<li>run <code>a &lt;b&gt;</code> now</li>",
+            ),
+            (
+                "`x`, then `y`",
+                "<li><code>x</code>, then <code>y</code></li>",
+            ),
+            ("one ` alone", "<li>one ` alone</li>"),
+        ] {
+            let mut page = Page(String::new());
+            page.item_told(words);
+            assert_eq!(page.0, shown);
+        }
+    }
 }

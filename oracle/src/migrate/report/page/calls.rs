@@ -61,7 +61,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
         page.text(row.class.word());
         page.raw("</span></th>");
         page.cell("", &grouped(row.count));
-        page.cell("", &row.tool);
+        page.cell("tool", &row.tool);
         page.cell("call", &row.call);
         page.cell("why", &row.why);
         page.raw("</tr>\n");
@@ -101,7 +101,7 @@ fn asked(page: &mut Page, report: &Report, replayed: &Replayed) {
         page.raw("\">");
         page.text(one.proof.word());
         page.raw("</span> ");
-        page.text(&one.why);
+        page.told(&one.why);
         page.raw("</td></tr>\n");
     }
     page.foot();
@@ -158,7 +158,7 @@ fn opinions(page: &mut Page, report: &Report, replayed: &Replayed) {
     for opinion in &report.opinions {
         for row in opinion.rows.iter().take(ROWS_MAX) {
             page.first(&opinion.version);
-            page.cell("", &row.tool);
+            page.cell("tool", &row.tool);
             page.cell("call", &row.call);
             page.cell("why", &row.with_it);
             page.cell("why", &row.otherwise);
