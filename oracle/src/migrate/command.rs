@@ -27,6 +27,7 @@ use crate::environment::{self, Lack};
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::planting;
+use crate::report::row::name;
 use crate::subject::Processes;
 
 /// Runs the command; returns the exit code.
@@ -298,7 +299,7 @@ fn migrate(
     write(&report, args.config.as_deref(), out)?;
     println!("{}", report.summary);
     for note in report.notes.iter().filter(|note| note.partial) {
-        println!("missing: {}: {}", note.about, note.text);
+        println!("missing: {}: {}", name(&note.about), name(&note.text));
     }
     println!("the plan: {}", out.join("migration.md").display());
     println!(

@@ -13,13 +13,14 @@ use hermitcrab::{
     config::{self, edit::Edit},
     model::http::check_address,
 };
-use hermitcrab_core::rules::Layer;
+use hermitcrab_core::{letters::is_unseen, rules::Layer};
 use similar::TextDiff;
 
 use super::redact;
 use super::translate::{
     About, Proposal, ProposedDenial, ProposedGrant, ProposedModel, ProposedServer,
 };
+use crate::report::row::name;
 
 /// What stands before a line of a grant that is not given yet.
 pub const MARK: &str = "#? ";
@@ -290,19 +291,23 @@ fn planner(text: &mut String, model: &ProposedModel, is_named: bool) {
 }
 
 fn one_line(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    name(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A text as a value on one line: the marks of a comment reach no further than their line.
 fn quoted(text: &str) -> String {
-    // What JSON writes of a text is a basic string of TOML but for this one letter.
-    serde_json::Value::from(text)
-        .to_string()
-        .replace('\u{7f}', "\\u007f")
+    // What JSON writes of a text is a basic string of TOML, once what nobody would see in it, or
+    // a terminal would obey, is written by its number.
+    let text = serde_json::Value::from(text).to_string();
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match u32::from(letter) {
+            _ if !letter.is_control() && !is_unseen(letter) => out.push(letter),
+            number @ 0..=0xffff => out.push_str(&format!("\\u{number:04x}")),
+            number => out.push_str(&format!("\\U{number:08x}")),
+        }
+    }
+    out
 }
 
 fn list(words: &[String]) -> String {

@@ -8,6 +8,8 @@ use crate::migrate::{
     replay::{Class, Replayed},
     translate::{About, Proposal},
 };
+use crate::report::publish::quoted;
+use crate::report::row::name;
 
 /// Rows of calls that are shown; the JSON has more.
 const ROWS_MAX: usize = 200;
@@ -114,8 +116,8 @@ fn replay(out: &mut String, report: &Report, replayed: &Replayed) {
                 out,
                 "| {} | {} | {} | {} | {} |",
                 row.count,
-                code(&row.tool),
-                code(&row.call),
+                cell(&row.tool),
+                cell(&row.call),
                 row.class.word(),
                 plain(&row.why)
             );
@@ -140,7 +142,7 @@ fn asked(out: &mut String, report: &Report, replayed: &Replayed) {
         let grants: Vec<String> = one
             .grants
             .iter()
-            .map(|grant| format!("`{}` on {}", grant.verb, code(&grant.on)))
+            .map(|grant| format!("`{}` on {}", grant.verb, cell(&grant.on)))
             .collect();
         let _ = write!(
             out,
@@ -228,8 +230,8 @@ fn opinions(out: &mut String, report: &Report) {
                 out,
                 "| {} | {} | {} | {} | {} |",
                 opinion.version,
-                code(&row.tool),
-                code(&row.call),
+                cell(&row.tool),
+                cell(&row.call),
                 plain(&row.with_it),
                 plain(&row.otherwise)
             );
@@ -261,7 +263,7 @@ fn suggestion(out: &mut String, report: &Report) {
             "| {} | `{}` on {} for {} h | {} | {} |",
             place + 1,
             grant.verb,
-            code(&grant.on),
+            cell(&grant.on),
             grant.seconds / 3600,
             projects(&grant.seen_in),
             grouped(*left)
@@ -294,7 +296,7 @@ fn projects(names: &[String]) -> String {
     let named: Vec<String> = names
         .iter()
         .take(NAMED_MAX)
-        .map(|name| code(name))
+        .map(|name| cell(name))
         .collect();
     match names.len().saturating_sub(NAMED_MAX) {
         0 => named.join(", "),
@@ -371,11 +373,14 @@ fn facts(out: &mut String, report: &Report) {
         let state = if job.enabled { "" } else { ", paused" };
         let _ = writeln!(
             out,
-            "- job {} ({}), {}{state}: it will hold nothing until `hermitcrab cron grant {} VERB=PLACE` says so",
+            "- job {} ({}), {}{state}: it will hold nothing until {} says so",
             code(&job.name),
             code(&job.schedule),
             code(&job.id),
-            plain(&job.id)
+            code(&format!(
+                "hermitcrab cron grant {} VERB=PLACE",
+                quoted(&job.id)
+            ))
         );
     }
     if let Some(opened) = report.opened() {
@@ -399,31 +404,36 @@ fn list(names: &[String]) -> String {
         .join(", ")
 }
 
-/// Text of somebody else as code: no letter in it can become markup.
+/// Text of somebody else as code: no letter in it can become markup, and each is still there.
 fn code(text: &str) -> String {
-    let text: String = text
-        .chars()
-        .map(|letter| match letter {
-            '`' => '\'',
-            letter if letter.is_control() => ' ',
-            letter => letter,
-        })
-        .collect();
-    format!("`{}`", text.replace('|', "\\|").trim())
+    let text = name(&text.replace('\n', "\\n").replace('\t', "\\t"));
+    // A fence that is longer than any in the text.
+    let fence = text.split(|letter| letter != '`').map(str::len).max();
+    let fence = "`".repeat(fence.unwrap_or_default() + 1);
+    let is_edge = |letter: char| letter == '`' || letter == ' ';
+    let blank = match text.is_empty() || text.starts_with(is_edge) || text.ends_with(is_edge) {
+        true => " ",
+        false => "",
+    };
+    format!("{fence}{blank}{text}{blank}{fence}")
+}
+
+/// The same in a table, where a bar would end the cell.
+fn cell(text: &str) -> String {
+    code(text).replace('|', "\\|")
 }
 
 /// Text of somebody else as text.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' => {
-                out.push('\\');
-                out.push(letter);
-            }
-            letter if letter.is_control() => out.push(' '),
-            letter => out.push(letter),
+    for letter in name(&text.replace(['\n', '\t'], " ")).chars() {
+        if matches!(
+            letter,
+            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#'
+        ) {
+            out.push('\\');
         }
+        out.push(letter);
     }
     out
 }
@@ -433,4 +443,28 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().collect::<String>() + letters.as_str()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cell, code, plain};
+
+    #[test]
+    fn what_somebody_wrote_is_shown_letter_by_letter_and_becomes_no_markup() {
+        for (text, shown) in [
+            ("curl * | sh", "`curl * | sh`"),
+            ("echo `id`", "`` echo `id` ``"),
+            ("``x", "``` ``x ```"),
+            ("a\nb\tc", "`a\\nb\\tc`"),
+            (
+                "a\u{1b}[31m\u{202e}b\u{200b}",
+                "`a\\u{1b}[31m\\u{202e}b\\u{200b}`",
+            ),
+            ("", "`  `"),
+        ] {
+            assert_eq!(code(text), shown);
+        }
+        assert_eq!(cell("grep 'a\\|b' | wc"), "`grep 'a\\\\|b' \\| wc`");
+        assert_eq!(plain("<b>\u{202e}\nx"), "\\<b\\>\\\\u{202e} x");
+    }
 }
