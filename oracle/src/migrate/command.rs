@@ -295,7 +295,7 @@ fn migrate(
     report.changed_meanwhile = snapshot.changed_since();
     report.notes = notes;
     report.summary = report.sentence();
-    let report = report.cleaned(&home.redactor)?;
+    let report = report.placed().cleaned(&home.redactor)?;
     write(&report, args.config.as_deref(), out)?;
     println!("{}", report.summary);
     for note in report.notes.iter().filter(|note| note.partial) {

@@ -20,7 +20,7 @@ pub use asked::{Asked, Proof, reason};
 pub use fate::{Class, Need, Outcome, Unreplayable, shared};
 pub use files::{Workspace, Workspaces};
 pub use gather::{Gather, Handed};
-pub use place::{HOME, Places, WORK};
+pub use place::{HOME, Places, WORK, told};
 pub use run::Replayer;
 pub use tally::{Added, Replayed, Row, Share, Tally, Wanted};
 pub use terms::Terms;

@@ -14,7 +14,7 @@ use super::note::Note;
 use super::opinion::Opinion;
 use super::parallel::{Effort, Measured};
 use super::redact::Redactor;
-use super::replay::{Class, Replayed};
+use super::replay::{self, Class, Replayed};
 use super::suggest::Suggestion;
 use super::translate::Proposal;
 
@@ -74,6 +74,37 @@ pub struct Report {
 }
 
 impl Report {
+    /// The same with the places of worlds as the user knows them, and can grant them.
+    #[must_use]
+    pub fn placed(mut self) -> Self {
+        let told = |text: &mut String| *text = replay::told(text);
+        if let Some(replayed) = &mut self.replayed {
+            for row in &mut replayed.rows {
+                told(&mut row.call);
+                told(&mut row.why);
+            }
+            for one in &mut replayed.asked {
+                told(&mut one.reason);
+                told(&mut one.why);
+                one.grants.iter_mut().for_each(|need| told(&mut need.on));
+            }
+        }
+        let proved = self.proved.iter_mut().flat_map(|one| &mut one.grants);
+        proved.for_each(|need| told(&mut need.on));
+        let differs = self.opinions.iter_mut().flat_map(|one| &mut one.rows);
+        differs.for_each(|row| {
+            told(&mut row.call);
+            told(&mut row.with_it);
+            told(&mut row.otherwise);
+        });
+        let outside = std::mem::take(&mut self.suggestion.outside);
+        for (mut place, calls) in outside {
+            told(&mut place);
+            *self.suggestion.outside.entry(place).or_default() += calls;
+        }
+        self
+    }
+
     /// The same without secrets.
     ///
     /// # Errors

@@ -61,6 +61,13 @@ impl Places {
     }
 }
 
+/// The text with places of a world as its reader knows them: a world's home is `~`, and its
+/// workspace `.`, whatever project it stood for.
+#[must_use]
+pub fn told(text: &str) -> String {
+    replaced(&replaced(text, WORK, "."), HOME, "~")
+}
+
 /// Only whole names: `/home/me` is not a part of `/home/meg`, and neither of `/mnt/home/me`.
 fn replaced(text: &str, place: &str, stands: &str) -> String {
     let name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
@@ -108,6 +115,7 @@ pub fn absolute(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::told;
     use super::{Places, absolute};
 
     #[test]
@@ -143,6 +151,24 @@ mod tests {
             ("/", None),
         ] {
             assert_eq!(absolute(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn who_reads_of_a_place_knows_it() {
+        for (text, shown) in [
+            (
+                "it needs fs.create on /home/u/a.txt",
+                "it needs fs.create on ~/a.txt",
+            ),
+            ("fs.modify in /home/u, by patch", "fs.modify in ~, by patch"),
+            ("/home/u/work/src and /home/u/work", "./src and ."),
+            (
+                "/home/una /srv/home/u /home/u/workshop",
+                "/home/una /srv/home/u ~/workshop",
+            ),
+        ] {
+            assert_eq!(told(text), shown);
         }
     }
 }
