@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::examine::{Left, Part};
+use crate::report::table::wide;
 
 /// The crashes of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -58,10 +59,11 @@ impl Table {
         if self.is_empty() {
             return out;
         }
+        let width = wide(18, self.0.keys().copied());
         // Writing to a string cannot fail.
         let _written = writeln!(
             out,
-            "{:<18} {:>8} {:>13} {:>13} {:>7} {:>16} {:>8}",
+            "{:<width$} {:>8} {:>13} {:>13} {:>7} {:>16} {:>8}",
             "operation",
             "killed",
             "nothing left",
@@ -73,7 +75,7 @@ impl Table {
         for (operation, cell) in &self.0 {
             let _written = writeln!(
                 out,
-                "{operation:<18} {:>8} {:>13} {:>13} {:>7} {:>16} {:>8}",
+                "{operation:<width$} {:>8} {:>13} {:>13} {:>7} {:>16} {:>8}",
                 cell.cut, cell.nothing, cell.whole, cell.other, cell.over, cell.changes
             );
         }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::examine::{Examined, Fate};
 use crate::generate::Race;
+use crate::report::table::wide;
 
 /// Worlds and escapes of one operation on one pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,17 +68,20 @@ impl Table {
         if self.is_empty() {
             return out;
         }
+        let one = wide(18, self.0.keys().copied());
+        let pairs = self.0.values().flat_map(BTreeMap::keys);
+        let two = wide(24, pairs.copied());
         // Writing to a string cannot fail.
         let _written = writeln!(
             out,
-            "{:<18} {:<24} {:>17} {:>17} {:>9} {:>17}",
+            "{:<one$} {:<two$} {:>17} {:>17} {:>9} {:>17}",
             "operation", "pair", "hermes link there", "hermes escaped", "windows", "agent escaped"
         );
         for (operation, cells) in &self.0 {
             for (pair, cell) in cells {
                 let _written = writeln!(
                     out,
-                    "{operation:<18} {pair:<24} {:>17} {:>17} {:>9} {:>17}",
+                    "{operation:<one$} {pair:<two$} {:>17} {:>17} {:>9} {:>17}",
                     if cell.hermes_still > 0 {
                         "followed"
                     } else {
@@ -143,5 +147,20 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_stands_in_them() {
+        let pairs = |pair| BTreeMap::from([(pair, Cell::default())]);
+        let table = Table(BTreeMap::from([
+            ("write", pairs("file-to-key")),
+            (
+                "undo-command-directory",
+                pairs("directory-to-some-data-fresh"),
+            ),
+        ]));
+        let text = table.render();
+        let widths: Vec<usize> = text.lines().map(str::len).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
     }
 }

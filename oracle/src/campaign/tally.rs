@@ -11,7 +11,7 @@ use super::screened::Told;
 use super::{crashes, guide, races};
 use crate::exit;
 use crate::generate::{Class, Effect, Specimen, Target, Variant};
-use crate::report::row::name as named;
+use crate::report::{row::name as named, table::wide};
 
 /// How many buckets of escapes are printed; the summary has all.
 const ESCAPES_SHOWN: usize = 12;
@@ -299,14 +299,15 @@ impl Tally {
     /// The table and the headline.
     #[must_use]
     pub fn render(&self) -> String {
+        let width = wide(22, self.classes.keys().copied());
         let mut out = format!(
-            "{:<22} {:>8} {:>9} {:>9} {:>13} {:>6}\n",
+            "{:<width$} {:>8} {:>9} {:>9} {:>14} {:>6}\n",
             "class", "variants", "effective", "no effect", "hermes unasked", "agent"
         );
         for (class, counts) in &self.classes {
-            row(&mut out, class, counts);
+            row(&mut out, (class, width), counts);
         }
-        row(&mut out, "all", &self.all);
+        row(&mut out, ("all", width), &self.all);
         if !self.target.is_commands() {
             // Writing to a string cannot fail.
             let _written = writeln!(out, "{}", self.line());
@@ -452,11 +453,11 @@ impl Tally {
     }
 }
 
-fn row(out: &mut String, name: &str, counts: &Counts) {
+fn row(out: &mut String, (name, width): (&str, usize), counts: &Counts) {
     // Writing to a string cannot fail.
     let _written = writeln!(
         out,
-        "{name:<22} {:>8} {:>9} {:>9} {:>13} {:>6}",
+        "{name:<width$} {:>8} {:>9} {:>9} {:>14} {:>6}",
         counts.total(),
         counts.valid(),
         counts.of(Fate::NoEffect),
@@ -501,6 +502,17 @@ mod tests {
         assert_eq!(tally.exit(), exit::UNSAFE);
         assert_eq!(tally.findings.get("delete-file+env~0"), Some(&3));
         assert!(tally.render().contains("UNSAFE 3 x delete-file+env~0"));
+    }
+
+    #[test]
+    fn a_long_name_moves_no_figure_out_of_its_column() {
+        let mut tally = Tally::default();
+        for class in ["env", "withdrawal-of-all-while-asked"] {
+            tally.classes.insert(class, Counts::default());
+        }
+        let text = tally.render();
+        let widths: Vec<usize> = text.lines().take(4).map(str::len).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
     }
 
     #[test]

@@ -16,6 +16,11 @@ pub(crate) fn cases(count: usize) -> String {
     }
 }
 
+/// As wide as a column of these names has to be.
+pub(crate) fn wide<'n>(least: usize, names: impl Iterator<Item = &'n str>) -> usize {
+    names.map(str::len).fold(least, usize::max)
+}
+
 /// A reason on one line of a log.
 fn shortened(why: &str) -> String {
     const LONGEST: usize = 300;
