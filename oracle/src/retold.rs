@@ -78,6 +78,7 @@ fn page(
         },
         place,
     )
+    .map_err(|why| format!("{why}; name another directory with --html"))
 }
 
 /// Puts several reports together and judges them as one run; returns the exit code.
@@ -195,7 +196,6 @@ fn only_chosen(args: &MergeArgs, merged: &merge::Merged) -> Option<String> {
 }
 
 fn merge_campaign(args: &MergeArgs) -> u8 {
-    match campaign::merge(&args.reports, &args.out) {
     // Whoever names a file for a report waits for that file.
     let unmet = [
         ("--suite", !args.suite.is_empty()),
@@ -210,10 +210,11 @@ fn merge_campaign(args: &MergeArgs) -> u8 {
         );
         return exit::USAGE;
     }
+    match campaign::merge(&args.reports, &args.out) {
         Ok(tally) => {
             print!("{}", tally.render());
-            tally.exit()
             println!("log, findings and summary: {}", args.out.display());
+            tally.exit()
         }
         Err(message) => {
             eprintln!("error: {message}");

@@ -33,6 +33,9 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
             for line in lines {
                 eprintln!("error: {line}");
             }
+            if let Some(help) = of_the_vectors(&ambient.root.join("vectors"), &args.file) {
+                eprintln!("  {help}");
+            }
             return exit::VECTORS;
         }
     };
@@ -123,6 +126,17 @@ fn cases(file: &Path) -> Result<Vec<Case>, Vec<String>> {
     suite::alone(file, &text).map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
+/// What to type instead, where the name is that of a case somebody wrote.
+fn of_the_vectors(vectors: &Path, file: &Path) -> Option<String> {
+    let id = file.to_str().filter(|_| !file.exists())?;
+    let suites = suite::load(vectors).ok()?;
+    let case = suites.cases.iter().find(|case| case.id == id)?;
+    Some(format!(
+        "it is a case of the suite `{}`: `cargo bisim check --explain {id}` shows it",
+        case.suite
+    ))
+}
+
 /// How the runs of a race ended.
 enum Race {
     /// The agent reached something outside.
@@ -174,6 +188,16 @@ fn race(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_case_somebody_wrote_is_shown_by_another_command_and_that_one_is_named() {
+        let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
+        let help = |name: &str| of_the_vectors(&vectors, Path::new(name));
+        let told =
+            "it is a case of the suite `smoke`: `cargo bisim check --explain smoke-echo` shows it";
+        assert_eq!(help("smoke-echo").as_deref(), Some(told));
+        assert_eq!(help("smoke-no-such"), None);
+    }
 
     #[test]
     fn a_case_is_read_from_a_file_or_made_from_its_name() {
