@@ -11,6 +11,7 @@ pub mod db;
 pub mod keeper;
 pub mod repair;
 pub mod rows;
+pub mod site;
 mod state;
 
 pub use self::{

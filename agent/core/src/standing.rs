@@ -6,7 +6,8 @@
 //! somebody last said yes. The edge stores these records; the core judges them.
 //!
 //! A record is no authority: it becomes a grant only in a session, only after
-//! [`Standing::check`], and only for as long as the check says. After a reboot,
+//! [`Standing::check`], and only for as long as the check says. In another directory
+//! that came to lie in the place of the one it was for, after a reboot,
 //! after the interval, after the clock went backwards, under weaker isolation
 //! than at the last yes, or for anybody else, it has to be confirmed again.
 //!
@@ -19,6 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::authority::{Extension, Extent, Host, Name, ObjectKind, Program, Verb};
+use crate::digest::Digest;
 use crate::grant::Uses;
 use crate::isolation::Isolation;
 use crate::limits::{CAPS_PER_STANDING_MAX, GRANT_LIFETIME_MAX};
@@ -67,6 +69,25 @@ impl BootId {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
+    }
+}
+
+/// Which directory a workspace is, by what the file system tells it by and not by its path:
+/// what lies in its place later is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Site(Digest);
+
+impl Site {
+    /// Wraps the digest of all that a directory is told by.
+    #[must_use]
+    pub const fn from_digest(digest: Digest) -> Site {
+        Site(digest)
+    }
+
+    /// The digest.
+    #[must_use]
+    pub const fn digest(&self) -> Digest {
+        self.0
     }
 }
 
@@ -251,6 +272,8 @@ pub struct Standing {
     pub id: StandingId,
     /// Whom it is for.
     pub audience: Audience,
+    /// Which directory it was confirmed for; records of before have none.
+    pub site: Option<Site>,
     /// What it allows.
     pub authority: PortableAuthority,
     /// How often it may still be used.
@@ -276,6 +299,8 @@ pub struct Standing {
 pub struct Surroundings {
     /// Who wants to use it.
     pub audience: Audience,
+    /// Which directory that is, as far as it can be told.
+    pub site: Option<Site>,
     /// The boot the machine is in.
     pub boot: BootId,
     /// The wall clock.
@@ -295,6 +320,8 @@ pub enum Due {
     Revoked,
     /// Its uses are spent.
     Exhausted,
+    /// Another directory lies where the one was that it was confirmed for.
+    OtherSite,
     /// The machine was started again since the last yes.
     Rebooted,
     /// The last yes is in the future: a clock was set back.
@@ -307,10 +334,11 @@ pub enum Due {
 
 impl Due {
     /// Every reason.
-    pub const ALL: [Due; 7] = [
+    pub const ALL: [Due; 8] = [
         Due::OtherAudience,
         Due::Revoked,
         Due::Exhausted,
+        Due::OtherSite,
         Due::Rebooted,
         Due::ClockWentBack,
         Due::IntervalOver,
@@ -322,7 +350,11 @@ impl Due {
     pub const fn can_be_confirmed(self) -> bool {
         match self {
             Due::OtherAudience | Due::Revoked | Due::Exhausted => false,
-            Due::Rebooted | Due::ClockWentBack | Due::IntervalOver | Due::IsolationWeaker => true,
+            Due::OtherSite
+            | Due::Rebooted
+            | Due::ClockWentBack
+            | Due::IntervalOver
+            | Due::IsolationWeaker => true,
         }
     }
 
@@ -334,9 +366,11 @@ impl Due {
             Due::OtherAudience => DenialCode::NoCap,
             Due::Revoked => DenialCode::Revoked,
             Due::Exhausted => DenialCode::Exhausted,
-            Due::Rebooted | Due::ClockWentBack | Due::IntervalOver | Due::IsolationWeaker => {
-                DenialCode::ConfirmationDue
-            }
+            Due::OtherSite
+            | Due::Rebooted
+            | Due::ClockWentBack
+            | Due::IntervalOver
+            | Due::IsolationWeaker => DenialCode::ConfirmationDue,
         }
     }
 
@@ -347,6 +381,7 @@ impl Due {
             Due::OtherAudience => "it is for another agent",
             Due::Revoked => "it was revoked",
             Due::Exhausted => "its uses are spent",
+            Due::OtherSite => "another directory lies where the one was that it was confirmed for",
             Due::Rebooted => "the machine was restarted since it was confirmed",
             Due::ClockWentBack => "the clock shows a time before it was confirmed",
             Due::IntervalOver => "it was confirmed too long ago",
@@ -376,6 +411,10 @@ impl Standing {
         }
         if self.uses_left == Uses::AtMost(0) {
             return Err(Due::Exhausted);
+        }
+        // What cannot be told is not the same.
+        if self.site.is_some() && self.site != here.site {
+            return Err(Due::OtherSite);
         }
         if self.boot != here.boot {
             return Err(Due::Rebooted);
@@ -410,6 +449,7 @@ impl Standing {
         match self.check(here) {
             Err(due) if !due.can_be_confirmed() => Err(due),
             Ok(_) | Err(_) => {
+                self.site = here.site;
                 self.confirmed_at = here.now;
                 self.boot = here.boot;
                 self.confirmed_in_boot = Some(here.in_boot);

@@ -206,6 +206,7 @@ const fn due_name(due: Due) -> &'static str {
         Due::OtherAudience => "other-audience",
         Due::Revoked => "revoked",
         Due::Exhausted => "exhausted",
+        Due::OtherSite => "other-site",
         Due::Rebooted => "rebooted",
         Due::ClockWentBack => "clock-went-back",
         Due::IntervalOver => "interval-over",

@@ -6,7 +6,7 @@
 
 mod listed;
 
-use std::path::PathBuf;
+use std::{os::fd::AsFd as _, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use hermitcrab_core::{
@@ -28,6 +28,7 @@ use crate::{
         self, StoreError,
         contents::KeptGrant,
         keeper::{self, Keeper},
+        site::site,
     },
 };
 
@@ -294,8 +295,13 @@ fn confirm(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
             &format!("to be confirmed by command: {id}"),
             || {
                 let done = keeper.confirm(*id).map_err(broken)?;
+                let mut kept = keeper.contents().standing.iter();
+                let kept = kept.find(|kept| kept.standing.id == *id);
+                // Who says yes again sees to what.
+                let to_what =
+                    kept.map_or_else(String::new, |kept| format!(": {}", kept.standing.authority));
                 outcome = match done {
-                    Ok(left) => format!("{id} counts for another {}", span(left)),
+                    Ok(left) => format!("{id} counts for another {}{to_what}", span(left)),
                     Err(Some(due)) => format!("{id} cannot be confirmed: {due}"),
                     Err(None) => not_kept(*id),
                 };
@@ -343,7 +349,7 @@ fn not_kept(id: StandingId) -> String {
 fn share(place: &Where, id: StandingId, with: &std::path::Path) -> Result<u8, Trouble> {
     let (ground, mut keeper) = desk(place)?;
     let with = ground.places.current.join(with);
-    let with = with.canonicalize().map_err(|error| {
+    let (dir, with) = open::held(&with).map_err(|error| {
         (
             format!("cannot share with `{}`: {error}", with.display()),
             exit::USAGE,
@@ -354,7 +360,9 @@ fn share(place: &Where, id: StandingId, with: &std::path::Path) -> Result<u8, Tr
     let mut shared = None;
     let intent = format!("to be shared by command: {id} with {}", audience.as_str());
     recorded(&ground, &intent, || {
-        let made = keeper.share(id, &audience).map_err(broken)?;
+        let made = keeper
+            .share(id, (&audience, site(dir.as_fd())))
+            .map_err(broken)?;
         let line = match &made {
             Ok(_) => format!("shared by command: {id}"),
             Err(denial) => format!("not shared: {}", denial.code()),

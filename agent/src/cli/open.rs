@@ -10,6 +10,7 @@ mod rehearse;
 mod session;
 mod words;
 
+pub(in crate::cli) use ground::held;
 pub use ground::{Configured, Ground, configured, ground, seen_from};
 pub use rehearse::{Extent, imagine, rehearse, to_try};
 pub use session::{Past, open, open_bare, ready_or_ended};

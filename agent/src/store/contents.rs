@@ -8,7 +8,7 @@ pub use hermitcrab_core::approval::Said;
 use hermitcrab_core::{
     digest::Digest,
     rules::Isolation,
-    standing::{Audience, BootId, PortableCap, Standing, StandingId, WallTime},
+    standing::{Audience, BootId, PortableCap, Site, Standing, StandingId, WallTime},
     time::Instant,
 };
 
@@ -53,6 +53,8 @@ pub struct SturdyRef {
     pub to: StandingId,
     /// Who may present it.
     pub audience: Audience,
+    /// In which directory; records of before have none.
+    pub site: Option<Site>,
     /// When it was made.
     pub made_at: WallTime,
 }
@@ -70,6 +72,8 @@ pub struct KeptAnswer {
     pub isolation: Isolation,
     /// Who asked.
     pub audience: Audience,
+    /// In which directory; records of before have none.
+    pub site: Option<Site>,
     /// What the user said.
     pub said: Said,
     /// In which boot.
@@ -78,6 +82,22 @@ pub struct KeptAnswer {
     pub at: WallTime,
     /// When in that boot, on the clock that nobody sets; records of before have none.
     pub in_boot: Option<Instant>,
+}
+
+impl SturdyRef {
+    /// Whether it was made for this directory.
+    #[must_use]
+    pub fn is_for(&self, site: Option<Site>) -> bool {
+        self.site.is_none() || self.site == site
+    }
+}
+
+impl KeptAnswer {
+    /// Whether it was given in this directory.
+    #[must_use]
+    pub fn is_of(&self, site: Option<Site>) -> bool {
+        self.site.is_none() || self.site == site
+    }
 }
 
 impl Contents {

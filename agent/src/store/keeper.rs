@@ -14,8 +14,8 @@ use hermitcrab_core::{
     outcome::Denial,
     rules::Isolation,
     standing::{
-        Audience, Due, Kept, PortableAuthority, PortableCap, Standing, StandingId, Surroundings,
-        WallTime,
+        Audience, Due, Kept, PortableAuthority, PortableCap, Site, Standing, StandingId,
+        Surroundings, WallTime,
     },
     time::{Instant, Millis},
 };
@@ -152,17 +152,18 @@ impl Keeper {
     #[must_use]
     pub fn counts_here(&self, id: StandingId) -> bool {
         let here = &self.here;
-        let is_given = || {
-            let mut sturdy = self.contents.sturdy.iter();
-            sturdy.any(|sturdy| sturdy.to == id && sturdy.audience == here.audience)
-        };
+        let mut sturdy = self.contents.sturdy.iter();
+        let given = sturdy.find(|sturdy| {
+            sturdy.to == id && sturdy.audience == here.audience && sturdy.is_for(here.site)
+        });
         let mut kept = self.contents.standing.iter();
         let Some(kept) = kept.find(|kept| kept.standing.id == id) else {
             return false;
         };
         let mut standing = kept.standing.clone();
-        if is_given() {
+        if let Some(given) = given {
             standing.audience = here.audience.clone();
+            standing.site = given.site;
         }
         match standing.check(here) {
             Ok(_) | Err(Due::IntervalOver | Due::ClockWentBack) => true,
@@ -202,6 +203,7 @@ impl Keeper {
                 standing: Standing {
                     id,
                     audience: here.audience.clone(),
+                    site: here.site,
                     authority: authority.clone(),
                     uses_left: Uses::Uncounted,
                     isolation: here.isolation,
@@ -261,7 +263,7 @@ impl Keeper {
     pub fn share(
         &mut self,
         id: StandingId,
-        audience: &Audience,
+        (audience, site): (&Audience, Option<Site>),
     ) -> Result<Result<ObjectRef, Denial>, StoreError> {
         let Ok(name) = ObjectRef::draw() else {
             return Ok(Err(no_such_object()));
@@ -282,6 +284,7 @@ impl Keeper {
                 tag,
                 to: id,
                 audience: audience.clone(),
+                site,
                 made_at: now,
             });
             Ok(Ok(name))
@@ -311,6 +314,7 @@ impl Keeper {
                     .find(|kept| kept.standing.id == sturdy.to)?;
                 let mut standing = kept.standing.clone();
                 standing.audience = self.here.audience.clone();
+                standing.site = sturdy.site;
                 standing.check(&self.here).ok()?;
                 Some(standing)
             })
@@ -343,6 +347,7 @@ impl Keeper {
     pub fn is_current(&self, answer: &KeptAnswer) -> bool {
         let here = &self.here;
         answer.audience == here.audience
+            && answer.is_of(here.site)
             && answer.boot == here.boot
             && answer.isolation == here.isolation
             && answer.at <= here.now
@@ -377,6 +382,7 @@ impl Keeper {
                     digest: *digest,
                     isolation: here.isolation,
                     audience: here.audience.clone(),
+                    site: here.site,
                     said,
                     boot: here.boot,
                     at: here.now,

@@ -9,7 +9,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::Isolation,
     standing::{
-        Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
+        Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Site, Standing,
         StandingId, WallTime,
     },
     time::{Instant, Millis},
@@ -38,6 +38,9 @@ struct StateWire {
 struct StandingWire {
     id: u64,
     audience: String,
+    /// Rows of versions that did not know of it have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<String>,
     workspace: String,
     caps: Vec<CapWire>,
     uses_left: Option<u64>,
@@ -59,6 +62,8 @@ struct SturdyWire {
     tag: String,
     to: u64,
     audience: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<String>,
     made_at: u64,
 }
 
@@ -70,6 +75,8 @@ struct AnswerWire {
     digest: String,
     isolation: IsolationWire,
     audience: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    site: Option<String>,
     yes: bool,
     boot: String,
     at: u64,
@@ -139,6 +146,7 @@ pub fn rows(contents: &Contents) -> Rows {
             tag: HEXLOWER.encode(&sturdy.tag),
             to: sturdy.to.get(),
             audience: sturdy.audience.as_str().to_owned(),
+            site: sturdy.site.map(site_wire),
             made_at: sturdy.made_at.as_millis(),
         };
         rows.push((name(STURDY, sturdy.id), bytes(&wire)));
@@ -150,6 +158,7 @@ pub fn rows(contents: &Contents) -> Rows {
             digest: HEXLOWER.encode(answer.digest.as_bytes()),
             isolation: isolation_wire(answer.isolation),
             audience: answer.audience.as_str().to_owned(),
+            site: answer.site.map(site_wire),
             yes: answer.said == Said::Yes,
             boot: HEXLOWER.encode(answer.boot.as_bytes()),
             at: answer.at.as_millis(),
@@ -228,6 +237,7 @@ fn standing_wire(kept: &KeptGrant) -> StandingWire {
     StandingWire {
         id: standing.id.get(),
         audience: standing.audience.as_str().to_owned(),
+        site: standing.site.map(site_wire),
         workspace: kept.workspace.clone(),
         caps: standing.authority.caps().iter().map(cap_wire).collect(),
         uses_left: match standing.uses_left {
@@ -251,6 +261,7 @@ fn kept_grant(wire: StandingWire) -> Option<KeptGrant> {
         standing: Standing {
             id: StandingId::new(wire.id),
             audience: audience(&wire.audience)?,
+            site: site(wire.site)?,
             authority: PortableAuthority::from_caps(caps?).ok()?,
             uses_left: wire.uses_left.map_or(Uses::Uncounted, Uses::AtMost),
             isolation: isolation(wire.isolation),
@@ -274,6 +285,7 @@ fn sturdy(wire: SturdyWire) -> Option<SturdyRef> {
         tag: array(&wire.tag)?,
         to: StandingId::new(wire.to),
         audience: audience(&wire.audience)?,
+        site: site(wire.site)?,
         made_at: WallTime::from_millis(wire.made_at),
     })
 }
@@ -285,6 +297,7 @@ fn answer(wire: AnswerWire) -> Option<KeptAnswer> {
         digest: Digest::from_bytes(array(&wire.digest)?),
         isolation: isolation(wire.isolation),
         audience: audience(&wire.audience)?,
+        site: site(wire.site)?,
         said: if wire.yes { Said::Yes } else { Said::No },
         boot: BootId::from_bytes(array(&wire.boot)?),
         at: WallTime::from_millis(wire.at),
@@ -294,6 +307,19 @@ fn answer(wire: AnswerWire) -> Option<KeptAnswer> {
 
 fn audience(text: &str) -> Option<Audience> {
     Name::parse(text).ok().map(Audience::new)
+}
+
+fn site_wire(site: Site) -> String {
+    HEXLOWER.encode(site.digest().as_bytes())
+}
+
+/// What is no site is nothing, and none is none.
+fn site(hex: Option<String>) -> Option<Option<Site>> {
+    let Some(hex) = hex else {
+        return Some(None);
+    };
+    let digest = Digest::from_bytes(array(&hex)?);
+    Some(Some(Site::from_digest(digest)))
 }
 
 fn array<const N: usize>(hex: &str) -> Option<[u8; N]> {

@@ -109,7 +109,11 @@ fn no_bearers_name_reaches_a_model_or_the_ledger() {
     drop(words);
     let id = keeper.keep(&authority).unwrap();
     let own = keeper::audience(&machine.workspace).unwrap();
-    let sturdy = keeper.share(id, &own).unwrap().unwrap().reveal();
+    let sturdy = keeper
+        .share(id, (&own, keeper.here().site))
+        .unwrap()
+        .unwrap()
+        .reveal();
     assert!(keeper.redeem(&sturdy).is_ok());
     assert!(keeper.redeem(&sturdy.to_uppercase()).is_err());
 

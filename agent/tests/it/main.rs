@@ -74,6 +74,7 @@ mod model_process;
 mod network;
 mod on_terminal;
 mod oriented;
+mod other_site;
 mod outside;
 mod owners;
 mod patches;

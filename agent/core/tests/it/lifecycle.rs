@@ -463,6 +463,7 @@ fn standing(places: &[&str]) -> (Standing, Surroundings) {
     let kept = Standing {
         id: StandingId::new(9),
         audience: audience.clone(),
+        site: None,
         authority: PortableAuthority::from_caps(caps).unwrap(),
         uses_left: Uses::Uncounted,
         isolation: Isolation::Isolated,
@@ -476,6 +477,7 @@ fn standing(places: &[&str]) -> (Standing, Surroundings) {
     let isolation = Isolation::Isolated;
     let here = Surroundings {
         audience,
+        site: None,
         boot,
         now,
         in_boot: Instant::BOOT,

@@ -192,6 +192,7 @@ fn what_was_heard_is_recorded_once_by_its_kind() {
 fn adopt(bench: &mut Bench) {
     let here = Surroundings {
         audience: Audience::new(Name::parse("workspace-1").unwrap()),
+        site: None,
         boot: BootId::from_bytes([1; 16]),
         now: WallTime::from_millis(5),
         in_boot: Instant::BOOT,
@@ -202,6 +203,7 @@ fn adopt(bench: &mut Bench) {
     let standing = Standing {
         id: StandingId::new(3),
         audience: here.audience.clone(),
+        site: here.site,
         authority: PortableAuthority::from_caps([cap]).unwrap(),
         uses_left: Uses::Uncounted,
         isolation: Isolation::Isolated,

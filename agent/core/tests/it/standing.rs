@@ -3,14 +3,15 @@
 
 use hermitcrab_core::{
     authority::{Extension, ExtensionName, Name, Program, Verb},
+    digest::Digest,
     grant::Uses,
     limits::{CAPS_PER_STANDING_MAX, GRANT_LIFETIME_MAX},
     outcome::DenialCode,
     path::RelPath,
     rules::Isolation,
     standing::{
-        Audience, BootId, Due, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
-        StandingId, Surroundings, WallTime,
+        Audience, BootId, Due, Kept, PortableAuthority, PortableCap, PortableObject, Site,
+        Standing, StandingId, Surroundings, WallTime,
     },
     time::{Instant, Millis},
 };
@@ -28,9 +29,14 @@ fn audience(name: &str) -> Audience {
     Audience::new(Name::parse(name).unwrap())
 }
 
+fn site(number: u8) -> Option<Site> {
+    Some(Site::from_digest(Digest::from_bytes([number; 32])))
+}
+
 fn here() -> Surroundings {
     Surroundings {
         audience: audience("workspace-1"),
+        site: site(1),
         boot: BootId::from_bytes([1; 16]),
         now: WallTime::from_millis(NOW),
         in_boot: Instant::from_millis(IN_BOOT),
@@ -43,6 +49,7 @@ fn kept() -> Standing {
     Standing {
         id: StandingId::new(3),
         audience: audience("workspace-1"),
+        site: site(1),
         authority: PortableAuthority::from_caps([cap]).unwrap(),
         uses_left: Uses::Uncounted,
         isolation: Isolation::Isolated,
@@ -121,6 +128,9 @@ fn doubt_about_time_place_or_sandbox_asks_again_and_the_rest_is_final() {
         |_, around| around.boot = BootId::from_bytes([2; 16]),
         Due::Rebooted,
     );
+    check(|_, around| around.site = site(2), Due::OtherSite);
+    // Which directory it is cannot be told.
+    check(|_, around| around.site = None, Due::OtherSite);
     check(
         |_, around| around.now = WallTime::from_millis(NOW - 2 * DAY),
         Due::ClockWentBack,
@@ -166,6 +176,20 @@ fn somebody_else_learns_nothing_about_a_kept_grant() {
         let due = standing.check(&around).unwrap_err();
         assert_eq!(due.code(), DenialCode::NoCap);
     }
+}
+
+#[test]
+fn a_grant_of_before_that_knows_no_directory_learns_of_it_with_the_next_yes() {
+    let mut standing = kept();
+    standing.site = None;
+    assert!(standing.check(&here()).is_ok());
+    standing.confirm(&here()).unwrap();
+    let mut elsewhere = here();
+    elsewhere.site = site(2);
+    assert_eq!(standing.check(&elsewhere), Err(Due::OtherSite));
+    // A yes in the other directory is for that one.
+    standing.confirm(&elsewhere).unwrap();
+    assert_eq!(standing.check(&here()), Err(Due::OtherSite));
 }
 
 #[test]
@@ -243,6 +267,7 @@ fn a_yes_helps_where_the_reason_is_time_or_place_and_never_against_an_end() {
         (Due::OtherAudience, false),
         (Due::Revoked, false),
         (Due::Exhausted, false),
+        (Due::OtherSite, true),
         (Due::Rebooted, true),
         (Due::ClockWentBack, true),
         (Due::IntervalOver, true),

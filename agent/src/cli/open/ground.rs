@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    os::fd::{AsRawFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -33,6 +33,7 @@ use crate::{
     store::{
         State, StateError,
         keeper::{self, Keeper},
+        site::site,
     },
     tools,
 };
@@ -196,7 +197,7 @@ fn shut_above(path: &Path, is_shut: impl Fn(&Path) -> bool) -> Option<&Path> {
 }
 
 /// A directory, open, and the path it really has.
-fn held(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+pub(in crate::cli) fn held(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(path, flags, Mode::empty())?;
     let real = fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
@@ -279,6 +280,7 @@ impl Ground {
             },
             here: Surroundings {
                 audience,
+                site: site(self.held.as_fd()),
                 boot,
                 now: ambient::wall_time(),
                 in_boot: BootClock.now(),

@@ -8,7 +8,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::Isolation,
     standing::{
-        Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
+        Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Site, Standing,
         StandingId, WallTime,
     },
     time::{Instant, Millis},
@@ -24,6 +24,10 @@ pub fn name(verb: Verb, path: &[u8]) -> PortableCap {
 
 pub fn audience(text: &str) -> Audience {
     Audience::new(Name::parse(text).unwrap())
+}
+
+fn site(number: u8) -> Site {
+    Site::from_digest(Digest::from_bytes([number; 32]))
 }
 
 pub fn grant(id: u64, kept: Kept) -> KeptGrant {
@@ -45,6 +49,7 @@ pub fn grant(id: u64, kept: Kept) -> KeptGrant {
         standing: Standing {
             id: StandingId::new(id),
             audience: audience("workspace:aa"),
+            site: (id > 0).then(|| site(id as u8)),
             authority: PortableAuthority::from_caps(caps).unwrap(),
             uses_left: if id.is_multiple_of(2) {
                 Uses::Uncounted
@@ -81,6 +86,7 @@ pub fn contents(grants: u64) -> Contents {
         tag: [9; 32],
         to: StandingId::new(0),
         audience: audience("workspace:bb"),
+        site: Some(site(8)),
         made_at: WallTime::from_millis(5),
     });
     let id = contents.number();
@@ -90,6 +96,7 @@ pub fn contents(grants: u64) -> Contents {
         digest: Digest::from_bytes([7; 32]),
         isolation: Isolation::Isolated,
         audience: audience("workspace:aa"),
+        site: Some(site(9)),
         said: Said::No,
         boot: BootId::from_bytes([3; 16]),
         at: WallTime::from_millis(77),

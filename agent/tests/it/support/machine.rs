@@ -1,7 +1,7 @@
 //! A machine on which sessions come one after the other, with what outlives them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::PathBuf;
+use std::{os::fd::AsFd as _, path::PathBuf};
 
 use hermitcrab::{
     approvals::{Desk, DeskUser, SharedDesk},
@@ -11,6 +11,7 @@ use hermitcrab::{
     store::{
         State,
         keeper::{self, Keeper, Place},
+        site::site,
     },
 };
 use hermitcrab_core::{
@@ -88,6 +89,7 @@ impl Machine {
             workspace: self.workspace.display().to_string(),
             here: Surroundings {
                 audience: keeper::audience(&self.workspace).unwrap(),
+                site: site(std::fs::File::open(&self.workspace).unwrap().as_fd()),
                 boot: BootId::from_bytes([self.boot; 16]),
                 now: WallTime::from_millis(self.now),
                 in_boot: Instant::from_millis(self.in_boot),

@@ -115,6 +115,8 @@ impl Surrounding {
             workspace: workspace.display().to_string(),
             here: Surroundings {
                 audience,
+                // A case's directory stays where it is.
+                site: None,
                 boot: BootId::from_bytes([self.boot; 16]),
                 now: WallTime::from_millis(self.now),
                 in_boot: Instant::from_millis(self.now),
