@@ -9,10 +9,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::{Judgement, Rules},
 };
-use hermitcrab_sandbox::{
-    changeset::{ChangeSet, Rename, What, Whose},
-    journal::Undo,
-};
+use hermitcrab_sandbox::changeset::{ChangeSet, Rename, What, Whose};
 
 mod carried;
 mod difference;
@@ -20,6 +17,7 @@ mod diffs;
 mod dirs;
 mod received;
 mod stat;
+mod undone;
 
 use rustix::time::Timespec;
 
@@ -35,9 +33,10 @@ use crate::text::difflib::Effort;
 use self::difference::{difference, legible_at, with_content};
 pub(super) use self::received::received;
 pub(super) use self::stat::stat;
+pub(super) use self::undone::undo;
 
 /// Longer files are shown by size and digest only.
-const SHOWN_BYTES_MAX: usize = 1 << 20;
+pub(super) const SHOWN_BYTES_MAX: usize = 1 << 20;
 /// So much of files is shown in all: of more, the longest files by size and digest only.
 const SHOWN_IN_ALL_MAX: u64 = 32 << 20;
 
@@ -431,28 +430,6 @@ fn moment(time: Timespec) -> String {
         |_| format!("second {} since 1970", time.tv_sec),
         |stamp| stamp.to_string(),
     )
-}
-
-/// What taking a commit back would do.
-pub fn undo(question: &Question, undo: &Undo) -> String {
-    let kept = undo.kept();
-    let mut out = heading(question);
-    out.push_str(&format!(
-        "undo commit {}: {}\n",
-        kept.id,
-        marked(&kept.note)
-    ));
-    for change in undo.changes() {
-        let what = match change.verb {
-            Verb::FsCreate => "brings back",
-            Verb::FsDelete => "removes",
-            _ => "puts back the former version of",
-        };
-        let root = String::from_utf8_lossy(&change.root);
-        let path = named(&format!("{root}/{}", change.path));
-        out.push_str(&format!("{what} {path}\n"));
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Taking back what a command's commit did, with the same authority as any
 //! other change of files, and in the ledger like any other.
 
-use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt as _, path::Path};
+use std::{collections::BTreeSet, ffi::OsStr, fmt, os::unix::ffi::OsStrExt as _, path::Path};
 
 use hermitcrab_core::{
+    action::Action,
     authority::{Cap, DirId, Object, Verb},
     digest::Digest,
     grant::AgentId,
     outcome::{Denial, Outcome},
     path::RelPath,
+    rules::{Judgement, Rules},
     session::{Call, Event},
     tool::Tool,
 };
@@ -212,6 +214,9 @@ impl Runtime {
         let actions = undo
             .actions(&dirs)
             .map_err(|error| UndoTrouble::Failed(error.to_string()))?;
+        let each_time = self
+            .machine
+            .look(|session| brought_and_asked(session.rules(), &actions));
         let mut questions = Vec::new();
         let mut turn = Turn {
             machine: &self.machine,
@@ -229,7 +234,10 @@ impl Runtime {
         });
         let (call, commit) = turn.begin(
             event,
-            |question| shown::undo(question, &undo),
+            |question| {
+                let former = journal.former(&undo, &each_time, shown::SHOWN_BYTES_MAX);
+                shown::undo(question, &undo, &former)
+            },
             |permits| match caps(mounts, &dirs) {
                 Some(caps) => Ok(journal.undo(&undo, &caps, permits)),
                 None => Err(UndoTrouble::Failed("a directory was not opened".to_owned())),
@@ -259,6 +267,19 @@ impl Runtime {
             questions,
         })
     }
+}
+
+/// Which of these changes bring something back under a name that is asked about each time.
+fn brought_and_asked(rules: &Rules, actions: &[Action]) -> BTreeSet<usize> {
+    let is_asked = |action: &Action| {
+        matches!(action.verb(), Verb::FsCreate | Verb::FsModify)
+            && matches!(rules.judge(Tool::Undo, action), Judgement::Ask(..))
+    };
+    let places = actions.iter().enumerate();
+    places
+        .filter(|(_, action)| is_asked(action))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 fn caps<'m>(mounts: &'m Mounts, dirs: &[(DirId, RelPath)]) -> Option<Vec<&'m DirCap>> {

@@ -117,6 +117,7 @@ mod together;
 mod typed;
 mod undo;
 mod undo_elsewhere;
+mod undo_shown;
 mod undo_tools;
 mod why_ended;
 mod withheld;

@@ -76,6 +76,16 @@ impl Undo {
         &self.kept
     }
 
+    /// As it lies in the journal.
+    pub(super) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The names it touches, as [`Undo::changes`] has them.
+    pub(super) fn touched(&self) -> &[Touched] {
+        &self.backwards
+    }
+
     /// What taking it back does, in order.
     #[must_use]
     pub fn changes(&self) -> Vec<KeptChange> {
@@ -150,7 +160,7 @@ impl Journal {
         })
     }
 
-    fn committed(&self, id: CommitId) -> Result<Entry<'_>, UndoError> {
+    pub(super) fn committed(&self, id: CommitId) -> Result<Entry<'_>, UndoError> {
         if !self.numbers()?.contains(&id.0) {
             return Err(JournalError::Unknown(id).into());
         }
