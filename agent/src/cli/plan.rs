@@ -370,11 +370,33 @@ fn go(
             .declare_external(outside.server)
             .map_err(|denial| (denial.to_string(), exit::USAGE))?;
     }
+    let mut granted = Vec::new();
+    let written = match approved.by_user {
+        true => grant_written(runtime, &approved.plan, &mut granted),
+        false => Ok(()),
+    };
+    let code = written.and_then(|()| steps_done(runtime, setting, source, how, approved));
+    // The yes was to this plan: nothing of it is anybody's afterwards, whatever came of it, and
+    // that one of them cannot be recorded keeps none of the others.
+    let mut ended = Ok(());
+    for grant in granted {
+        if let Err(denial) = runtime.revoke(grant) {
+            ended = Err((denial.to_string(), exit::INTERNAL));
+        }
+    }
+    code.and_then(|code| ended.map(|()| code))
+}
+
+/// Carries out its steps, with what was granted for them.
+fn steps_done(
+    runtime: &mut Runtime,
+    setting: &Setting,
+    source: &Source,
+    how: &How,
+    approved: Approved,
+) -> Result<u8, Trouble> {
     let plan = approved.plan;
     let workspace = open::ground(&setting.place)?.workspace;
-    if approved.by_user {
-        grant_written(runtime, &plan)?;
-    }
     let mut risks = BTreeMap::new();
     each_risk(&plan, plan.steps(), &workspace, &mut risks);
     let mut shown = Shown {

@@ -296,6 +296,13 @@ fn a_plan_is_seen_approved_and_carried_out_in_the_session_of_the_prompt() {
         pty.prompt();
         assert!(home.project().join(file).exists(), "{}", pty.shown());
     }
+    // The yes was to the plan: what it was granted with is nobody's afterwards.
+    std::fs::remove_file(home.project().join("mine.txt")).unwrap();
+    pty.keys("!echo again > mine.txt\r");
+    pty.sees("allow this?");
+    pty.keys("deny\r");
+    pty.prompt();
+    assert!(!home.project().join("mine.txt").exists());
     pty.keys("undo\r");
     pty.sees("took back commit");
     pty.prompt();

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hermitcrab_core::plan::Plan;
+use hermitcrab_core::{grant::GrantId, plan::Plan};
 
 use super::{
     How, dry_run, edit,
@@ -114,8 +114,13 @@ fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
 }
 
 /// New names that the plan itself writes were approved with it. What replaces
-/// or removes something is asked about when it is known what.
-pub(super) fn grant_written(runtime: &mut Runtime, plan: &Plan) -> Result<(), Trouble> {
+/// or removes something is asked about when it is known what. Whoever carries the plan out ends
+/// what was granted so when it is over.
+pub(super) fn grant_written(
+    runtime: &mut Runtime,
+    plan: &Plan,
+    granted: &mut Vec<GrantId>,
+) -> Result<(), Trouble> {
     let agent = runtime.first_agent();
     let workspace = runtime.workspace().to_owned();
     for want in plan.wants() {
@@ -124,9 +129,10 @@ pub(super) fn grant_written(runtime: &mut Runtime, plan: &Plan) -> Result<(), Tr
             continue;
         }
         let on = workspace.join(on).to_string_lossy().into_owned();
-        runtime
+        let grant = runtime
             .grant(agent, &GrantWords::new(want.verb.as_str(), &on))
             .map_err(|error| (error.to_string(), exit::USAGE))?;
+        granted.push(grant);
     }
     Ok(())
 }
