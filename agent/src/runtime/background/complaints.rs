@@ -10,6 +10,9 @@ const COMPLAINTS: [&str; 3] = [
     "no job control in this shell",
     "tcsetattr: Inappropriate ioctl for device",
 ];
+/// No complaint is longer. A line without an end that begins like one is the command's own from
+/// there on: it must not be held back for as long as a command likes to go on with it.
+const COMPLAINT_BYTES_MAX: usize = 4096;
 /// What they begin with.
 const SPEAKERS: [&str; 2] = ["bash: ", "/usr/bin/bash: "];
 
@@ -40,7 +43,8 @@ impl Beginning {
         self.held.push_str(piece);
         let rest = without(&self.held);
         // An unfinished line may still become a complaint.
-        let open = !rest.contains('\n')
+        let open = rest.len() <= COMPLAINT_BYTES_MAX
+            && !rest.contains('\n')
             && SPEAKERS
                 .iter()
                 .any(|name| rest.starts_with(name) || name.starts_with(rest));
@@ -80,6 +84,15 @@ mod tests {
                 .collect();
             assert_eq!(own, "bash: no_such: command not found\nready\n", "{size}");
         }
+        // Nor is what only begins like one, and goes on without an end.
+        let mut endless = Beginning::default();
+        assert_eq!(endless.own("bash: "), "");
+        let mut own = 0;
+        for _ in 0..1000 {
+            own += endless.own(&"x".repeat(1000)).len();
+            assert!(endless.held.len() <= super::COMPLAINT_BYTES_MAX);
+        }
+        assert_eq!(own, "bash: ".len() + 1_000_000);
         let mut other = Beginning::default();
         assert_eq!(other.own("re"), "re");
         assert_eq!(other.own("ady"), "ady");
