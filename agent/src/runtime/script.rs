@@ -52,6 +52,9 @@ const PIECE_BYTES: usize = 64 << 10;
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
 /// What a script has, when its time is over, to put away what it made.
 const GRACE: Grace = Grace::Terminate(Duration::from_secs(5));
+/// How many requests are answered before whoever waits for the script is heard again: one that
+/// asks without end must not keep them from calling it off.
+const ANSWERED_AT_ONCE: usize = 16;
 /// How often a script's calls are looked for.
 const PATIENCE: Duration = Duration::from_millis(2);
 
@@ -174,14 +177,16 @@ impl Hands<'_> {
         }
     }
 
-    /// Answers every request that is there.
+    /// Answers the requests that are there, as many as are answered at once.
     fn serve(&mut self, line: &mut Line) {
-        while let Some(request) = line.next() {
-            let mut answer = self.answer(&request, line).into_bytes();
-            answer.push(b'\n');
+        for _ in 0..ANSWERED_AT_ONCE {
+            let Some(request) = line.next() else {
+                return;
+            };
+            let answer = self.answer(&request, line) + "\n";
             // A script that does not listen any more gets no answer, and after half of
             // one it cannot tell the next apart.
-            if line.say(&answer, ANSWER_TIME_MAX).is_err() {
+            if line.say(answer.as_bytes(), ANSWER_TIME_MAX).is_err() {
                 let _over = line.socket.shutdown(Shutdown::Both);
             }
         }

@@ -51,6 +51,7 @@ mod ending;
 mod exec;
 mod extent;
 mod external;
+mod flooded;
 mod forgetting;
 mod from_home;
 mod git_index;
