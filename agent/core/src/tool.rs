@@ -189,7 +189,8 @@ impl Tool {
                 Verb::FsCreate,
             ],
             // What a background command does is decided under the call that started it.
-            Tool::Process => &[],
+            // What is typed into a command goes to whom that reaches.
+            Tool::Process => &[Verb::NetConnect],
             Tool::Todo => &[],
             Tool::Clarify => &[Verb::UserAsk],
             Tool::SessionSearch => &[Verb::SessionRead],

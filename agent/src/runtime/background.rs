@@ -15,12 +15,14 @@ mod attended;
 mod complaints;
 mod decided;
 mod ends;
+mod typed;
 mod watch;
 
 use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use hermitcrab_core::{
     approval::CallId,
+    authority::Object,
     fault::Fault,
     grant::AgentId,
     outcome::{Denial, DenialCode, Outcome},
@@ -105,6 +107,8 @@ struct Job {
     started: Instant,
     seen: Arc<[Seen]>,
     whose: Whose,
+    /// The peers it was let reach.
+    reaches: Vec<Object>,
     notify: bool,
     started_at: String,
     shared: Arc<Attended>,
@@ -191,6 +195,7 @@ impl Hands<'_> {
             grace: Grace::None,
         };
         let whose = self.whose();
+        let reaches = self.reached_from_now();
         let (terminal, streams) = streams(request.terminal)?;
         let (call, running) = self.launch(launch, &seen, streams)?;
         let mut running = match running {
@@ -242,6 +247,7 @@ impl Hands<'_> {
             started: now,
             seen,
             whose,
+            reaches,
             notify: request.notify,
             started_at: crate::ambient::local_time(crate::ambient::wall_time()),
             shared,
@@ -347,18 +353,6 @@ impl Hands<'_> {
         if let Some(job) = self.own_job(id) {
             job.told = true;
         }
-    }
-
-    /// Types this on the terminal of one; `None` if it has no terminal.
-    pub fn type_into(&mut self, id: &str, text: &str) -> Option<std::io::Result<()>> {
-        let job = self.own_job(id)?;
-        Some(job.shared.terminal()?.write(text.as_bytes()))
-    }
-
-    /// Ends the input on the terminal of one; `None` if it has no terminal.
-    pub fn end_input(&mut self, id: &str) -> Option<std::io::Result<()>> {
-        let job = self.own_job(id)?;
-        Some(job.shared.terminal()?.end())
     }
 
     fn own_job(&mut self, id: &str) -> Option<&mut Job> {

@@ -82,7 +82,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         "wait" => wait(hands, &job, &given),
         "kill" => kill(hands, &job),
         "close" => Ok(close(hands, &job)),
-        _ => Ok(write(hands, &job, &action, given.get("data"))),
+        _ => write(hands, &job, &action, given.get("data")),
     }
 }
 
@@ -471,9 +471,14 @@ fn typed(done: std::io::Result<()>, said: Value) -> ToolResult {
     }
 }
 
-fn write(hands: &mut Hands<'_>, job: &JobView, action: &str, data: Option<&Value>) -> ToolResult {
+fn write(
+    hands: &mut Hands<'_>,
+    job: &JobView,
+    action: &str,
+    data: Option<&Value>,
+) -> Result<ToolResult, Stop> {
     if job.end.is_some() {
-        return already_ended();
+        return Ok(already_ended());
     }
     let mut text = match data {
         None => String::new(),
@@ -483,13 +488,13 @@ fn write(hands: &mut Hands<'_>, job: &JobView, action: &str, data: Option<&Value
     if action == "submit" {
         text.push('\n');
     }
-    match hands.type_into(&job.id, &text) {
+    Ok(match hands.type_into(&job.id, &text)? {
         Some(done) => typed(
             done,
             json!({"status": "ok", "bytes_written": text.chars().count()}),
         ),
         None => no_input(),
-    }
+    })
 }
 
 fn close(hands: &mut Hands<'_>, job: &JobView) -> ToolResult {

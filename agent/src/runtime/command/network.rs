@@ -25,7 +25,7 @@ use super::{
 
 impl Hands<'_> {
     /// One action for each peer, bound to what is run.
-    pub(super) fn network(&self, tool: Tool, digest: Digest) -> Vec<Action> {
+    pub(in crate::runtime) fn network(&self, tool: Tool, digest: Digest) -> Vec<Action> {
         let now = self.runtime.clock.now();
         // What data decides to be done needs a yes of its own.
         let steered = self.runtime.steering.is_some();
