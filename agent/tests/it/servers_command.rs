@@ -105,6 +105,25 @@ fn is_left(bench: &Bench) -> bool {
 }
 
 #[test]
+fn a_key_that_a_server_is_started_with_is_in_nothing_it_says() {
+    let mut bench = Bench::new();
+    bench.put("server.py", SERVER);
+    let mut started = program(&["python3", "server.py", "well"]);
+    let key = ("SOME_API_TOKEN".to_owned(), "hush-hush7".to_owned());
+    started.env.push(key);
+    let server = ExternalServer::started("s", started);
+    bench.runtime.declare_external(server).unwrap();
+    willing(&bench);
+    let report = bench.call("mcp__s__read", json!({"path": "/proc/self/environ"}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    let struck = "SOME_API_TOKEN=[the key]";
+    assert!(report.text.contains(struck), "{}", report.text);
+    assert!(!report.text.contains("hush-hush7"), "{}", report.text);
+    // Any other variable is a word like another.
+    assert!(report.text.contains("WORD=a b"), "{}", report.text);
+}
+
+#[test]
 fn the_official_server_is_started_listed_called_and_ended() {
     let Some(peers) = Peers::ready() else { return };
     let mut bench = Bench::new();

@@ -17,7 +17,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
-use super::{ExternalServer, Request, http::Carrier, page::Page, web::Web};
+use super::{
+    ExternalServer, Request,
+    http::Carrier,
+    page::Page,
+    web::{Key, Web},
+};
 use crate::mcp::{self, Announced, Answer, Kind, Utility};
 
 /// Bytes of everything a server may say about its tools.
@@ -58,14 +63,13 @@ pub enum Trouble {
 impl Trouble {
     /// The same; what the server said of it without its key.
     fn without_key(self, server: &ExternalServer) -> Self {
-        let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) else {
-            return self;
-        };
+        let keys = server.keys();
+        let struck = |why: String| struck_from(&keys, why);
         match self {
-            Self::Unreachable(why) => Self::Unreachable(key.struck_from(&why)),
-            Self::NotConnected(why) => Self::NotConnected(key.struck_from(&why)),
-            Self::Refused(why) => Self::Refused(key.struck_from(&why)),
-            Self::Broken(why) => Self::Broken(key.struck_from(&why)),
+            Self::Unreachable(why) => Self::Unreachable(struck(why)),
+            Self::NotConnected(why) => Self::NotConnected(struck(why)),
+            Self::Refused(why) => Self::Refused(struck(why)),
+            Self::Broken(why) => Self::Broken(struck(why)),
             Self::Late(limit) => Self::Late(limit),
             Self::CalledOff => Self::CalledOff,
         }
@@ -180,10 +184,9 @@ pub fn list(
         let _ended = client.cancel().await;
         let (mut tools, mut misshapen) = tools?;
         tools.iter_mut().for_each(|tool| strike_key(server, tool));
-        if let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) {
-            for text in misshapen.iter_mut().flat_map(|(name, why)| [name, why]) {
-                *text = key.struck_from(text);
-            }
+        let keys = server.keys();
+        for text in misshapen.iter_mut().flat_map(|(name, why)| [name, why]) {
+            *text = struck_from(&keys, std::mem::take(text));
         }
         Ok(Said {
             tools,
@@ -279,12 +282,17 @@ async fn stock(client: &Client, kind: Kind) -> Result<Value, Trouble> {
     Ok(json!({ kind.name(): all }))
 }
 
-/// Takes the key of a server out of what it says: one that repeats what it was
-/// sent must not hand the key to a model, and into every record of the session.
+/// Takes the keys of a server out of what it says: one that repeats what it was
+/// sent or started with must not hand them to a model, and into every record of the session.
 fn strike_key(server: &ExternalServer, said: &mut Value) {
-    if let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) {
+    for key in server.keys() {
         key.strike(said);
     }
+}
+
+/// A text without any of these.
+fn struck_from(keys: &[Key], text: String) -> String {
+    keys.iter().fold(text, |text, key| key.struck_from(&text))
 }
 
 /// The tools of a server, each name once, in all parts of the list that are taken, and what

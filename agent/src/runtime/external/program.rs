@@ -4,12 +4,42 @@ use std::fmt;
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
+use super::web::Key;
 use crate::text::args;
 
 /// Words of a command, and variables beside it.
 const WORDS_MAX: usize = 256;
 /// Bytes of one of them.
 const WORD_BYTES_MAX: usize = 4096;
+
+/// How words of a variable's name end that say what it holds is a secret.
+const SECRET_ENDINGS: [&str; 8] = [
+    "APIKEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+];
+/// Such words that are a secret's only by themselves.
+const WHOLE_SECRET_WORDS: [&str; 4] = ["KEY", "PAT", "AUTH", "PASS"];
+
+/// Whether a variable is there to hold a secret, by its name, or as its value is an address with
+/// a password in it.
+fn is_secret(name: &str, value: &str) -> bool {
+    let is_named = name.to_ascii_uppercase().split('_').any(|word| {
+        WHOLE_SECRET_WORDS.contains(&word)
+            || SECRET_ENDINGS.iter().any(|known| word.ends_with(known))
+    });
+    let has_password = || {
+        let (_, rest) = value.split_once("://")?;
+        let (who, _) = rest.split_once('@')?;
+        (who.contains(':') && !who.contains('/')).then_some(())
+    };
+    is_named || has_password().is_some()
+}
 
 /// How a server is started: nobody's shell reads this.
 #[derive(Clone, PartialEq, Eq)]
@@ -53,6 +83,14 @@ impl Program {
             return wrong("has a variable whose name is none");
         }
         Ok(())
+    }
+
+    /// What of its variables nobody but it is to know.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = Key> {
+        let variables = self.env.iter();
+        variables
+            .filter(|(name, value)| is_secret(name, value))
+            .filter_map(|(_, value)| Key::given(value))
     }
 
     /// The words, for a person.
@@ -100,6 +138,26 @@ mod tests {
             (program(&["s"], &[("A=B", "x")]), false),
         ] {
             assert_eq!(one.check("s").is_ok(), is_right, "{one:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_with_the_name_of_a_secret_holds_one() {
+        for (name, value, holds) in [
+            ("GITHUB_PERSONAL_ACCESS_TOKEN", "ghp_1", true),
+            ("api_key", "x", true),
+            ("APIKEY", "x", true),
+            ("MYTOKEN", "x", true),
+            ("AUTH", "x", true),
+            ("DATABASE_URL", "postgres://u:word@h/db", true),
+            ("DATABASE_URL", "postgres://h/db?a=u:w@x", false),
+            ("GIT_AUTHOR_NAME", "Jane Doe", false),
+            ("KEYBOARD", "us-intl", false),
+            ("LANG", "C.UTF-8", false),
+            ("MONKEY", "banana", false),
+            ("PATH", "/usr/bin", false),
+        ] {
+            assert_eq!(super::is_secret(name, value), holds, "{name}");
         }
     }
 

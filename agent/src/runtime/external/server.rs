@@ -10,7 +10,7 @@ use hermitcrab_core::{
 
 use super::{
     Program,
-    web::{self, Web},
+    web::{self, Key, Web},
 };
 use crate::mcp::{self, Announced, Utility, Wanted};
 
@@ -100,6 +100,13 @@ impl ExternalServer {
             program: Some(program),
             ..Self::at(name, "", 0)
         }
+    }
+
+    /// What proves to it, or by it to others, who asks: nothing of that is to be in what it says.
+    pub(super) fn keys(&self) -> Vec<Key> {
+        let of_web = self.web.as_ref().and_then(|web| web.key.clone());
+        let of_program = self.program.iter().flat_map(Program::secrets);
+        of_web.into_iter().chain(of_program).collect()
     }
 
     /// Where it is, for a person.

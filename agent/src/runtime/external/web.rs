@@ -33,6 +33,12 @@ impl Key {
         Ok(Self(text.to_owned()))
     }
 
+    /// What a program was given to prove who asks, be it with blanks; nothing if that is nothing.
+    pub(super) fn given(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
     /// For the one header it is sent in.
     pub(super) fn reveal(&self) -> &str {
         &self.0
