@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use crate::text::pytext;
 
@@ -27,6 +27,8 @@ static STARS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\*+"));
 static FIRST_STAR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(^|\s)\*"));
 static FIRST_OPERATOR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)^(?:AND|OR|NOT)\b\s*"));
 static LAST_OPERATOR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\s+(?:AND|OR|NOT)\s*$"));
+/// What stands for a phrase while the rest is looked at.
+static MARKS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\x00Q([0-9]{1,4})\x00"));
 /// Words joined by dots, hyphens or underscores, which are one word for whoever writes them.
 static JOINED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[\p{L}\p{N}_]+(?:[._-][\p{L}\p{N}_]+)+"));
@@ -63,10 +65,15 @@ pub fn made_safe(query: &str) -> String {
         .replace(pytext::strip(&open), "")
         .into_owned();
     let open = LAST_OPERATOR.replace(pytext::strip(&open), "").into_owned();
-    let mut open = JOINED.replace_all(&open, "\"$0\"").into_owned();
-    for (number, phrase) in phrases.iter().enumerate() {
-        open = open.replace(&format!("\0Q{number}\0"), phrase);
-    }
+    let open = JOINED.replace_all(&open, "\"$0\"");
+    // Once, and not in what stands there then: whoever writes such marks into phrases would have
+    // each stand for several of the next one.
+    let open = MARKS.replace_all(&open, |found: &Captures<'_>| {
+        let number = found.get(1).and_then(|number| number.as_str().parse().ok());
+        let phrase = number.and_then(|number: usize| phrases.get(number));
+        let whole = || found.get(0).map_or("", |whole| whole.as_str());
+        phrase.copied().unwrap_or_else(whole).to_owned()
+    });
     pytext::strip(&open).to_owned()
 }
 
@@ -146,6 +153,15 @@ mod tests {
     use super::{Search, how, made_safe};
 
     #[test]
+    fn no_phrase_stands_for_other_phrases() {
+        // Each would be three of the next one.
+        let named = |number: usize| format!("\0Q{number}\0").repeat(3);
+        let phrases = (1..10).map(|number| format!("\"{}\"", named(number)));
+        let query = named(0) + &phrases.collect::<String>();
+        assert!(made_safe(&query).len() <= 2 * query.len());
+    }
+
+    #[test]
     fn what_people_write_is_made_a_query() {
         for (written, made) in [
             ("docker networking", "docker networking"),
@@ -164,6 +180,9 @@ mod tests {
             ("+^{}", ""),
             ("\"\"", "\"\""),
             ("", ""),
+            // Where it ends for FTS5 is for FTS5 to say.
+            ("docker\0java", "docker\0java"),
+            ("\0Q7\0", "\0Q7\0"),
         ] {
             assert_eq!(made_safe(written), made, "{written}");
         }
