@@ -83,6 +83,7 @@ mod person;
 mod plan_moves;
 mod plan_terminal;
 mod plan_undo;
+mod plan_words;
 mod planning;
 mod plans;
 #[cfg(feature = "planted-faults")]

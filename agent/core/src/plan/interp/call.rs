@@ -7,7 +7,7 @@ use crate::plan::{
     draft::{Expr, Step},
     eval::Trouble,
     level::{Level, Tag},
-    signature::{Reach, Signature},
+    signature::{Reach, Role, Signature},
     value::{Datum, Value},
 };
 
@@ -77,13 +77,15 @@ impl Machine {
             };
             let value = self.env.eval(expr)?;
             let tag = value.whole_tag();
+            // A name that is there may begin like an option, and programs take it for one.
+            let is_an_option = param.role == Role::Word && holds_an_option(&value);
             // The check promised the type; here it is made sure of.
             let value = value
                 .into_raw()
                 .typed(&param.kind, &tag)
                 .ok_or(Trouble::WrongType)?
                 .tainted(&tag);
-            if signature.changes && tag.level() < param.role.floor(rules) {
+            if signature.changes && (tag.level() < param.role.floor(rules) || is_an_option) {
                 concerns.push(Concern {
                     argument: Some(param.name.clone()),
                     level: tag.level(),
@@ -174,6 +176,23 @@ impl Machine {
             .filter_map(|number| self.plan.named(number))
             .map(ToOwned::to_owned)
             .collect()
+    }
+}
+
+/// Whether a word that the plan does not write itself begins like an option.
+fn holds_an_option(value: &Value) -> bool {
+    // By itself: what the plan writes beside names that are there is still its own.
+    let is_option = |word: &Value| {
+        word.tag.level() < Level::User && word.as_text().is_some_and(|text| text.starts_with('-'))
+    };
+    match &value.datum {
+        Datum::List(words) => words.iter().any(is_option),
+        Datum::Text(_) => is_option(value),
+        Datum::Nothing
+        | Datum::Truth(_)
+        | Datum::Whole(_)
+        | Datum::Number(_)
+        | Datum::Record(_) => false,
     }
 }
 
