@@ -4,7 +4,7 @@
 //! whoever answers for that name. Addresses that carry another one inside
 //! (mapped, translated, tunnelled) are judged by what they carry.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// Whether a listed name may lead here. Everything not known to be public is not.
 #[must_use]
@@ -14,6 +14,26 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(address) => is_public_v6(address),
     }
 }
+
+/// Whether this machine has the address: whoever reaches it from here comes from inside,
+/// past what keeps others out. Nothing is sent; an address no way leads to is not its own.
+#[must_use]
+pub fn is_own(address: IpAddr) -> bool {
+    // The kernel speaks to an own address from that same address (ip(7)).
+    let whence = || {
+        let any: IpAddr = match address {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect((address, DISCARD))?;
+        socket.local_addr()
+    };
+    whence().is_ok_and(|whence| whence.ip() == address)
+}
+
+/// A port like any other, and never spoken to.
+const DISCARD: u16 = 9;
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
@@ -61,6 +81,17 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
+    #[test]
+    fn an_address_of_this_machine_is_its_own_and_no_other_is() {
+        let is_own = |text: &str| super::is_own(text.parse::<IpAddr>().unwrap());
+        assert!(is_own("127.0.0.1"));
+        for other in ["8.8.8.8", "192.0.2.1", "2001:4860:4860::8888"] {
+            assert!(!is_own(other), "{other}");
+        }
+    }
+
     use super::*;
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::address::is_public;
+use super::address::{is_own, is_public};
 use super::allow::{AllowList, Attempt, Peer, Target, Verdict};
 use super::http::{self, Request};
 use super::socks::{self, Reply};
@@ -224,8 +224,10 @@ impl Shared {
                     .resolver
                     .resolve(name.as_str())
                     .map_err(|_| Verdict::Unreachable)?;
-                // One bad answer spoils the rest: an honest name has none.
-                if !found.iter().copied().all(is_public) {
+                // One bad answer spoils the rest: an honest name has none. An own address
+                // may be a public one, behind which this machine would meet itself.
+                let is_meant = |address| is_public(address) && !is_own(address);
+                if !found.iter().copied().all(is_meant) {
                     return Err(Verdict::NotPublic);
                 }
                 found
@@ -362,7 +364,9 @@ fn answer_to(target: &Target, verdict: Verdict) -> Vec<u8> {
         ),
         Verdict::NotPublic => (
             "403 Forbidden",
-            format!("`{target}` leads to a private address, which a name cannot stand for"),
+            format!(
+                "`{target}` leads to a private address or this machine, which a name cannot stand for"
+            ),
         ),
         Verdict::Unreachable | Verdict::Connected => {
             ("502 Bad Gateway", format!("`{target}` does not answer"))
