@@ -1,15 +1,16 @@
 //! A person's terminal, lent to a command of theirs: an editor, a pager, a shell.
 //!
-//! The command has a terminal of its own ([`Pty`]). What it draws there is drawn again here
-//! ([`drawn`]): it never writes to the person's terminal itself, so it can neither change how
-//! that answers nor leave anything behind on it. What is typed goes to the command and to
-//! nobody else, ^C as well; [`HANG_UP`] takes the terminal away from it.
+//! The command has a terminal of its own. What it draws there is drawn again here: it never
+//! writes to the person's terminal itself, so it can neither change how that answers nor leave
+//! anything behind on it. What is typed goes to the command and to nobody else, ^C as well;
+//! [`HANG_UP`] takes the terminal away from it.
 //!
 //! It must give the terminal back as it was, however the command ends.
 
 mod drawn;
 mod keys;
 mod lent;
+mod strings;
 
 use std::{
     io::{self, IsTerminal as _},

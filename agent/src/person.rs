@@ -224,14 +224,15 @@ impl TerminalUser {
                 return Ok(Typed::Left);
             }
         }
-        let mut line = String::new();
-        match BufReader::new(&self.terminal).read_line(&mut line)? {
+        let mut line = Vec::new();
+        match BufReader::new(&self.terminal).read_until(b'\n', &mut line)? {
             0 => {
                 // What is said next begins a line of its own.
                 writeln!(self.terminal)?;
                 Ok(Typed::Left)
             }
-            _ => Ok(Typed::Line(line)),
+            // A terminal that is not in UTF-8 is answered that this is no answer.
+            _ => Ok(Typed::Line(String::from_utf8_lossy(&line).into_owned())),
         }
     }
 }

@@ -363,6 +363,12 @@ pub(super) fn told(
             ),
         });
     }
+    if !run.undone.is_empty() {
+        told.push(format!(
+            "for it to be done again, this is what it did to what is there now:\n{}",
+            run.undone.trim_end()
+        ));
+    }
     if report.left_out > 0 && run.discarded.is_none() {
         told.push(format!(
             "what it left in caches is not kept ({} {}, see `sandbox.caches`); a grant keeps it",

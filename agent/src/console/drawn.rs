@@ -13,6 +13,7 @@ use std::num::NonZeroU16;
 
 use vt100::{Callbacks, Parser, Screen, capture::RowContents};
 
+use super::strings::Strings;
 use crate::{screen::is_hidden, text::letters::Letters};
 
 /// What is sent in one go is shown in one go, where a terminal knows how.
@@ -34,6 +35,7 @@ pub(super) struct Drawn {
     theirs: Parser<Heard>,
     ours: Parser,
     letters: Letters,
+    strings: Strings,
     /// The person's usual screen was given another size while the other was shown: nobody
     /// knows what it made of that.
     is_in_doubt: bool,
@@ -97,6 +99,7 @@ impl Drawn {
             theirs: Parser::new_with_callbacks(rows, columns, 0, Heard::default()),
             ours: Parser::new(rows, columns, 0),
             letters: Letters::default(),
+            strings: Strings::default(),
             is_in_doubt: false,
         };
         let above = BEFORE.to_string().repeat(usize::from(columns.get()));
@@ -115,7 +118,10 @@ impl Drawn {
     /// own answers it.
     pub(super) fn take(&mut self, piece: &[u8]) -> (String, Vec<u8>) {
         let text = self.letters.take(piece);
-        let text: String = text.chars().filter(|letter| !is_undrawn(*letter)).collect();
+        let letters = text.chars().filter_map(drawn_as);
+        let text: String = letters
+            .filter(|letter| self.strings.passes(*letter))
+            .collect();
         self.theirs.process(text.as_bytes());
         let sent = self.brought_up();
         let answers = std::mem::take(&mut self.theirs.callbacks_mut().answers);
@@ -251,9 +257,14 @@ impl Drawn {
     }
 }
 
-/// What a terminal would take for a control, and what it would show nowhere or elsewhere.
-fn is_undrawn(letter: char) -> bool {
-    matches!(letter, '\u{80}'..='\u{9f}' | BEFORE) || is_hidden(letter)
+/// A letter as it is drawn: not at all what a terminal would take for a control, or would show
+/// nowhere or elsewhere; and what is no text by a mark that has a place of its own.
+fn drawn_as(letter: char) -> Option<char> {
+    match letter {
+        '\u{80}'..='\u{9f}' | BEFORE => None,
+        char::REPLACEMENT_CHARACTER => Some('?'),
+        letter => (!is_hidden(letter)).then_some(letter),
+    }
 }
 
 fn size_of((rows, columns): (u16, u16)) -> (NonZeroU16, NonZeroU16) {

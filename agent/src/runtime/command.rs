@@ -119,6 +119,9 @@ pub struct CommandRun {
     pub missing: Vec<String>,
     /// What it would have to hold, where nobody could be asked whether what it did may stand.
     pub lacking: Vec<Lacking>,
+    /// What a person did on the terminal it was lent, where that is discarded and they were
+    /// asked nothing that showed it: it can be done again.
+    pub undone: String,
 }
 
 /// What of a command that ran may stand.
@@ -292,6 +295,7 @@ impl Hands<'_> {
                     reasons: Reasons::default(),
                     missing: Vec::new(),
                     lacking: Vec::new(),
+                    undone: String::new(),
                 });
             }
         };
@@ -326,6 +330,12 @@ impl Hands<'_> {
             }
             Ok(_) | Err(_) => Vec::new(),
         };
+        let undone = match (&settled, given) {
+            (Ok(Some((_, false))), CommandInput::Terminal(_)) if wanted => {
+                settle::told_of(seen, &finished)
+            }
+            _ => String::new(),
+        };
         self.finish(call, outcome)?;
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
@@ -339,7 +349,11 @@ impl Hands<'_> {
             run.output_letters = run.output_letters.saturating_add(told.chars().count());
             run.output.push_str(&told);
         }
-        Ok(CommandRun { lacking, ..run })
+        Ok(CommandRun {
+            lacking,
+            undone,
+            ..run
+        })
     }
 
     /// Waits for a command's end and shows its output; one that is not wanted
@@ -468,6 +482,7 @@ impl Hands<'_> {
             cwd: self.cwd(),
             discarded,
             lacking: Vec::new(),
+            undone: String::new(),
         }
     }
 }

@@ -279,11 +279,17 @@ fn changes_in_words(
     sets: &[(String, &ChangeSet)],
     each_time: &[BTreeSet<RelPath>],
 ) -> String {
+    let heading = heading(question);
+    let changed = changed(sets, each_time);
+    format!("{heading}command: {}\n{changed}", marked(command))
+}
+
+/// What would become of what is there now, with no question about it.
+pub fn changed(sets: &[(String, &ChangeSet)], each_time: &[BTreeSet<RelPath>]) -> String {
     let mut effort = Effort::of_a_question();
     let longest = longest_of(sets);
     let mut untold = 0_usize;
-    let mut out = heading(question);
-    out.push_str(&format!("command: {}\n", marked(command)));
+    let mut out = String::new();
     let nothing = BTreeSet::new();
     for (at, (root, set)) in sets.iter().enumerate() {
         let each_time = each_time.get(at).unwrap_or(&nothing);

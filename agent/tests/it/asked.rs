@@ -412,7 +412,7 @@ fn a_question_after_an_undo_gives_no_reason_that_the_undo_made() {
 #[test]
 fn examples_of_help_can_be_copied_from_a_narrow_terminal() {
     let home = Home::new();
-    for (command, commands) in [("chat", 5), ("exec", 6), ("config", 5)] {
+    for (command, commands) in [("chat", 5), ("exec", 7), ("config", 5)] {
         let told = std::process::Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
             .args([command, "--help"])
             .env_clear()
@@ -464,4 +464,20 @@ fn words_that_are_no_answer_are_explained_once_and_then_count_as_no_in_plain_wor
     assert!(!came.contains("question0`"), "{came}");
     let text = std::fs::read_to_string(home.project().join("a.txt")).unwrap();
     assert_eq!(text, "a\n");
+}
+
+#[test]
+fn an_answer_that_is_no_text_is_none_and_the_question_is_put_again() {
+    let (home, mut pty) = start();
+    pty.keys("!echo made > made\r");
+    pty.sees("[deny]:");
+    pty.bytes(b"once\xe9\r");
+    let shown = pty.until(|shown| shown.matches("[deny]:").count() == 2);
+    assert!(!shown.contains("no answer came"), "{shown}");
+    // What stands for such a byte is no letter to the screen of a test.
+    let all = String::from_utf8_lossy(&pty.raw).into_owned();
+    assert!(all.contains("`once\u{fffd}` is no answer here"), "{all}");
+    pty.keys("once\r");
+    pty.sees("kept as commit 1");
+    assert!(home.project().join("made").exists());
 }

@@ -144,6 +144,23 @@ fn a_program_that_is_asked_to_end_gives_the_terminal_back_first() {
 }
 
 #[test]
+fn what_was_done_on_a_terminal_and_cannot_be_kept_is_shown_before_it_is_gone() {
+    let home = Home::new();
+    let file = home.project().join("a.txt");
+    fs::write(&file, "one\n").unwrap();
+    let mut pty = on_terminal(&home, "echo mine >> a.txt; echo waits; read -r x");
+    pty.sees("waits");
+    // Somebody saves it meanwhile.
+    fs::write(&file, "one\ntheirs\n").unwrap();
+    pty.keys("\r");
+    let shown = pty.sees("+mine");
+    assert!(shown.contains("changed-since-shown"), "{shown}");
+    assert!(shown.contains("-theirs"), "{shown}");
+    assert_eq!(pty.ended().code(), Some(77));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntheirs\n");
+}
+
+#[test]
 fn where_there_is_no_terminal_a_command_gets_none() {
     let home = Home::new();
     let ran = home.run(&["exec", "-t", "--", "touch made"]);
@@ -171,5 +188,5 @@ fn at_the_prompt_a_shell_is_had_by_two_marks_and_leaves_nothing_but_what_it_chan
     pty.sees("then xterm-256color none proj");
     pty.prompt();
     pty.keys("help !!\r");
-    pty.sees("`!!` alone is a shell");
+    pty.sees("for an editor, a pager or the like");
 }

@@ -233,6 +233,15 @@ pub(in crate::runtime) fn behind_links(dir: DirId, set: &ChangeSet) -> Result<Ve
         .collect()
 }
 
+/// What a command did, for its user to read.
+pub(in crate::runtime) fn told_of(seen: &[Seen], finished: &Finished) -> String {
+    let places = seen
+        .iter()
+        .map(|seen| seen.at.to_string_lossy().into_owned());
+    let sets: Vec<_> = places.zip(&finished.changes).collect();
+    shown::changed(&sets, &[])
+}
+
 /// How much was changed.
 pub(in crate::runtime) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
     let mut summary = ChangeSummary::default();
