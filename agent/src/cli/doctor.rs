@@ -3,6 +3,7 @@
 
 mod apparmor;
 mod container;
+mod listed;
 mod place;
 
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hermitcrab_core::{rules::Isolation, standing::Kept};
 use hermitcrab_sandbox::{
-    profile::{Mechanism, Row},
+    profile::{IsolationProfile, Mechanism, Row},
     spawn::SpawnError,
 };
 
@@ -58,6 +59,9 @@ pub struct Doctor {
     /// Put ledger and store in order; everything found is kept in a copy
     #[arg(long)]
     repair: bool,
+    /// Print what isolates commands here as JSON, for programs, and nothing else
+    #[arg(long, conflicts_with_all = ["repair", "system_calls", "apparmor"])]
+    json: bool,
 }
 
 pub fn doctor(doctor: &Doctor) -> u8 {
@@ -78,6 +82,21 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     if doctor.repair {
         return match repaired(&ground) {
             Ok(code) => code,
+            Err((message, code)) => {
+                say(&message);
+                code
+            }
+        };
+    }
+    if doctor.json {
+        return match probed(&ground) {
+            Ok(profile) => {
+                println!("{}", listed::profile(&profile));
+                match profile.isolation {
+                    Isolation::Isolated => exit::OK,
+                    Isolation::Unisolated | Isolation::Unknown => exit::ENVIRONMENT,
+                }
+            }
             Err((message, code)) => {
                 say(&message);
                 code
@@ -135,8 +154,8 @@ fn apparmor(program: Option<&Path>) -> u8 {
     }
 }
 
-/// The first axis: what was seen to isolate.
-fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
+/// What was seen of each mechanism, as it is used here.
+fn probed(ground: &open::Ground) -> Result<IsolationProfile, Trouble> {
     let own = hermitcrab_sandbox::SpawnerProgram::Own;
     let ceilings = ground.config.ceilings(&ground.admin);
     let prefer = prefer(ceilings.layers, &ground.state_dir, &ground.workspace);
@@ -144,12 +163,17 @@ fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
     if let Some(why) = why {
         say(&why);
     }
-    let profile = ambient::probe_as(builder).map_err(|error| {
+    ambient::probe_as(builder).map_err(|error| {
         (
             format!("cannot try out the sandbox: {error}"),
             exit::ENVIRONMENT,
         )
-    })?;
+    })
+}
+
+/// The first axis: what was seen to isolate.
+fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
+    let profile = probed(ground)?;
     // The reason is what can be mended; below the table nobody looks for it.
     if let Some(failure) = &profile.failure {
         say(&failure.to_string());

@@ -58,15 +58,41 @@ pub enum WordsError {
 impl fmt::Display for WordsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Verb(verb) => write!(
-                f,
-                "`{verb}` cannot be granted; there are fs.list, fs.read, fs.create, fs.modify, fs.delete, fs.* for all five, proc.exec, net.connect, net.listen, session.read"
-            ),
+            Self::Verb(verb) => {
+                write!(
+                    f,
+                    "`{verb}` cannot be granted; there are fs.list, fs.read, fs.create, fs.modify, fs.delete, fs.* for all five, proc.exec, net.connect, net.listen, session.read"
+                )?;
+                match meant(verb) {
+                    Some(meant) => write!(f, "; did you mean {meant}?"),
+                    None => Ok(()),
+                }
+            }
             Self::Object(verb, on) => write!(f, "`{verb}` cannot be granted on `{on}`"),
             Self::Runtime(error) => error.fmt(f),
             Self::Denied(denial) => write!(f, "{denial}"),
         }
     }
+}
+
+/// What other systems call these verbs.
+fn meant(verb: &str) -> Option<&'static str> {
+    let last = verb.rsplit('.').next().unwrap_or(verb);
+    Some(match last.to_ascii_lowercase().as_str() {
+        "write" | "edit" | "change" | "update" => {
+            "`fs.modify`, for files that are there, or `fs.create`, for new ones"
+        }
+        "read" | "open" | "cat" => "`fs.read`",
+        "list" | "ls" | "stat" => "`fs.list`",
+        "create" | "make" | "add" | "new" | "mkdir" => "`fs.create`",
+        "modify" => "`fs.modify`",
+        "delete" | "remove" | "rm" | "unlink" => "`fs.delete`",
+        "exec" | "execute" | "run" | "shell" => "`proc.exec`",
+        "net" | "network" | "connect" | "http" | "https" => "`net.connect`",
+        "listen" | "serve" | "bind" => "`net.listen`",
+        "fs" | "file" | "files" => "`fs.*`",
+        _ => return None,
+    })
 }
 
 impl std::error::Error for WordsError {}
@@ -311,7 +337,22 @@ pub fn in_bytes<N: fmt::Display + PartialEq + From<u8>>(count: N) -> String {
 mod tests {
     use hermitcrab_core::authority::Verb;
 
-    use super::{held_in_words, peer};
+    use super::{WordsError, held_in_words, peer};
+
+    #[test]
+    fn who_names_a_verb_as_other_systems_do_is_told_the_one_that_is_meant() {
+        let said = |verb: &str| WordsError::Verb(verb.to_owned()).to_string();
+        for (verb, meant) in [
+            ("fs.write", "did you mean `fs.modify`, for files"),
+            ("WRITE", "did you mean `fs.modify`, for files"),
+            ("rm", "did you mean `fs.delete`?"),
+            ("net", "did you mean `net.connect`?"),
+            ("shell.exec", "did you mean `proc.exec`?"),
+        ] {
+            assert!(said(verb).contains(meant), "{}", said(verb));
+        }
+        assert!(!said("user.ask").contains("did you mean"));
+    }
 
     #[test]
     fn of_many_names_the_first_are_told_and_of_places_all() {

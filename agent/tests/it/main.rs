@@ -46,6 +46,7 @@ mod cron;
 mod cron_runs;
 mod cut_off;
 mod disks;
+mod doctor;
 mod ended_meanwhile;
 mod ending;
 mod exec;
