@@ -32,6 +32,16 @@ Exit codes:
   69  something the run needs is missing; `bisim doctor` says what
   70  bisim itself failed";
 
+/// The same for what judges no cases of the vectors: faults, leaks, operators, patterns, speed.
+pub const TRIED_HELP: &str = "\
+Exit codes:
+   0  all was tried, and holds
+   1  something does not: it is named
+   4  not all was tried (^C, or a budget that was spent)
+  64  the command line is wrong
+  69  something the run needs is missing; `bisim doctor` says what
+  70  bisim itself failed";
+
 /// The same for `migrate`, which judges calls and not cases; `shadow` ends with Hermes' own.
 pub const MIGRATE_HELP: &str = "\
 Exit codes:
