@@ -9,7 +9,7 @@ use std::{io, os::fd::AsFd};
 use crate::ambient;
 
 pub const EXEC: &str = "\
-At a terminal its input is empty: what is typed there answers questions.
+Without -t its input is empty at a terminal: keys typed there answer questions.
 Its /tmp is its own and is gone with it; what is to stay belongs elsewhere.
 
 Examples:

@@ -32,6 +32,8 @@ const LOOK_EVERY: Timespec = Timespec {
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// So much may be typed that the command has not read; more waits where it is.
 const AHEAD_MAX: usize = 4096;
+/// Pieces a terminal holds at most: the kernel gives 4 KiB a time, of some 64 (n_tty).
+const PIECES_HELD: usize = 64;
 /// What is drawn in one go.
 const PIECE: usize = 16 * 1024;
 
@@ -195,9 +197,11 @@ impl Lent {
         Ok(())
     }
 
-    /// Shows what is still to be shown.
+    /// Shows what is still to be shown, of a command that goes on drawing no more than its
+    /// terminal holds.
     fn rest(&mut self) -> io::Result<()> {
-        while let Some(pty) = &self.pty {
+        for _ in 0..PIECES_HELD {
+            let Some(pty) = &self.pty else { break };
             let piece = pty.piece(PIECE);
             if piece.is_empty() {
                 break;

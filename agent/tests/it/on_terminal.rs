@@ -97,6 +97,17 @@ fn hung_up_a_command_ends_and_what_it_did_is_asked_about_all_the_same() {
 }
 
 #[test]
+fn one_that_draws_without_end_is_hung_up_and_gives_the_terminal_back_like_any_other() {
+    let home = Home::new();
+    let mut pty = on_terminal(&home, "echo waits; exec yes");
+    pty.sees("\ny\ny\ny");
+    pty.keys(HANG_UP);
+    pty.sees("hung up");
+    assert!(!pty.ended().success());
+    assert!(pty.echoes());
+}
+
+#[test]
 fn one_that_does_not_end_when_it_is_hung_up_is_called_off_by_an_interrupt() {
     let home = Home::new();
     let mut pty = on_terminal(&home, "trap '' HUP; echo x > made; echo waits; sleep 100");
