@@ -61,7 +61,7 @@ fn a_terminal_that_does_not_say_where_its_cursor_is_is_drawn_on_from_its_last_ro
 fn what_a_command_draws_reaches_the_terminal_redrawn_and_its_interrupt_is_its_own() {
     let home = Home::new();
     let command = "printf '\\033]0;title\\007\\033]52;c;aGk=\\007\\033[6n\\033[31mred\\033[m\\n'; \
-                   IFS= read -rsd R place; trap 'echo caught' INT; \
+                   IFS= read -rsd R place; trap 'echo caught; exit' INT; \
                    echo \"at ${place#*[}\"; sleep 100 & wait";
     let mut pty = on_terminal(&home, command);
     // Its own terminal answers it, and ours is not asked.
