@@ -11,6 +11,7 @@
 
 mod afoot;
 mod agent_state;
+mod arrivals;
 mod background;
 mod batch;
 mod beginning;

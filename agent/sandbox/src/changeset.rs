@@ -18,6 +18,7 @@
 
 mod access;
 pub mod apart;
+pub(crate) mod arriving;
 mod carried;
 pub(crate) mod clock;
 pub(crate) mod copied;
@@ -48,6 +49,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
+pub use self::arriving::Arrival;
 use self::clock::Since;
 pub use self::error::ChangeSetError;
 use self::kept::Never;

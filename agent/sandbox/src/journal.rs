@@ -382,6 +382,12 @@ impl CommitId {
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
+
+    /// Its number, which no other of the same state directory ever has.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
 }
 
 impl fmt::Display for CommitId {

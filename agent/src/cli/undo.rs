@@ -6,6 +6,7 @@
 mod earlier;
 mod editor;
 mod forget;
+mod listed;
 
 use std::{
     ffi::OsStr,
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// With --list or --forget: also what happened in other directories
     #[arg(long, conflicts_with_all = ["id", "last"])]
     all: bool,
+    /// With --list: one JSON object for each
+    #[arg(long, requires = "list")]
+    json: bool,
     /// This one instead of the last, as `--list` numbers them
     #[arg(conflicts_with_all = ["last", "forget"], value_parser = number)]
     id: Option<u64>,
@@ -72,8 +76,12 @@ pub fn undo(arguments: &Arguments) -> u8 {
         (None, _) => open_bare(place).and_then(|mut runtime| {
             let shown = open::ground(place).and_then(|ground| {
                 if arguments.list {
-                    return show(&runtime, &ground, arguments.all)
-                        .and_then(|()| earlier::show(&runtime, &ground, arguments.all));
+                    let (everywhere, json) = (arguments.all, arguments.json);
+                    let shown = match json {
+                        true => show_for_programs(&runtime, &ground, everywhere),
+                        false => show(&runtime, &ground, everywhere),
+                    };
+                    return shown.and_then(|()| earlier::show(&runtime, &ground, everywhere, json));
                 }
                 let again = "hermitcrab undo";
                 let last = arguments.last.unwrap_or(1);
@@ -140,6 +148,16 @@ fn show_to(
             },
             if elsewhere.len() == 1 { "it" } else { "them" }
         ));
+    }
+    Ok(())
+}
+
+/// The same for programs; nothing where there is nothing.
+fn show_for_programs(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
+    let commits = commits(runtime)?;
+    let here = |commit: &&Kept| everywhere || is_here(runtime, ground, commit);
+    for commit in commits.iter().rev().filter(here) {
+        print(&listed::commit(commit, None).to_string());
     }
     Ok(())
 }

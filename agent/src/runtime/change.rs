@@ -20,6 +20,7 @@ use hermitcrab_sandbox::{
 };
 
 use super::{
+    arrivals::Arrivals,
     command::behind_links,
     edit::{Before, FileChange, Received},
     hands::{
@@ -201,7 +202,7 @@ impl Hands<'_> {
             [one] => format!("{}: {}", self.tool, one.below),
             all => format!("{}: {} directories", self.tool, all.len()),
         };
-        let show = |question: &Question| shown::directories(question, &missing);
+        let show = |question: &Question, _: &Arrivals| shown::directories(question, &missing);
         self.commit(&edits, &note, |_| false, show)?;
         Ok(missing)
     }
@@ -276,7 +277,8 @@ impl Hands<'_> {
             all => format!("{}: {} files", self.tool, all.len()),
         };
         let moved = |path: &RelPath| is_moved(changes, path);
-        let show = |question: &Question| shown::files(question, changes);
+        let show =
+            |question: &Question, arrivals: &Arrivals| shown::files(question, changes, arrivals);
         self.commit(&edits, &note, moved, show)
     }
 
@@ -310,7 +312,7 @@ impl Hands<'_> {
             });
         }
         let note = format!("{}: {} files", self.tool, received.len());
-        self.commit(&edits, &note, |_| false, show)
+        self.commit(&edits, &note, |_| false, |question, _| show(question))
     }
 
     /// Edits as one commit of the journal: asked for, shown, and made together.
@@ -319,7 +321,7 @@ impl Hands<'_> {
         edits: &BTreeMap<DirId, Vec<Edit>>,
         note: &str,
         is_moved: impl Fn(&RelPath) -> bool,
-        show: impl FnOnce(&Question) -> S,
+        show: impl FnOnce(&Question, &Arrivals) -> S,
     ) -> Result<(), Stop> {
         let (by, tool) = (self.by, self.tool);
         // Nobody called the tool a plan changes things by, so its name says nothing.
@@ -332,11 +334,14 @@ impl Hands<'_> {
         let steering = self.runtime.steering.clone();
         self.has_acted = true;
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
-        let mut parts = Vec::new();
+        let (mut parts, mut arrivals) = (Vec::new(), Arrivals::default());
         for (dir, edits) in edits {
             let gone = || Stop::refused(Denial::new(DenialCode::NoCap, dir));
             let cap = &mounts.get(*dir).ok_or_else(gone)?.cap;
-            let incoming = journal.incoming(cap, edits).map_err(|error| stop(&error))?;
+            let mut incoming = journal.incoming(cap, edits).map_err(|error| stop(&error))?;
+            if let Some(set) = incoming.set_mut() {
+                arrivals.read((turn.machine, tool), *dir, set, shown::SHOWN_BYTES_MAX)?;
+            }
             parts.push((*dir, cap, incoming));
         }
         let mut actions = Vec::new();
@@ -368,7 +373,7 @@ impl Hands<'_> {
         actions.append(&mut carried);
         let (call, done) = turn.begin(
             planned::told(steering.as_ref(), Call { by, tool, actions }),
-            show,
+            |question| show(question, &arrivals),
             |permits| {
                 let mut permits = permits.into_iter();
                 let parts = sets
@@ -462,7 +467,8 @@ impl Hands<'_> {
             .ceilings
             .check(&actions, |path| is_moved(changes, path))
             .map_err(Stop::refused)?;
-        let show = |question: &Question| shown::files(question, changes);
+        let none = Arrivals::default();
+        let show = |question: &Question| shown::files(question, changes, &none);
         if let (
             [_, ..],
             [

@@ -22,6 +22,7 @@ mod undone;
 use rustix::time::Timespec;
 
 use super::{
+    arrivals::Arrivals,
     edit::{Before, FileChange},
     place::Place,
     turn::Shown,
@@ -97,15 +98,18 @@ fn replaced(path: &str, before: &Before, content: &[u8], effort: &mut Effort) ->
 }
 
 /// Several files about to be changed.
-pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
-    let (files, mut besides) = diffs::of_changes(changes);
+pub(super) fn files(question: &Question, changes: &[FileChange], arrivals: &Arrivals) -> Shown {
+    let (mut files, mut besides) = diffs::of_changes(changes);
     for change in changes {
         if let FileChange::Move { to, .. } = change {
-            besides.extend(carried::told(question, to));
+            besides.extend(carried::told(question, to, arrivals));
+            let (arriving, words) = carried::arriving_files(to, arrivals);
+            files.extend(arriving);
+            besides.extend(words);
         }
     }
     let shown = Shown {
-        text: files_in_words(question, changes),
+        text: files_in_words(question, changes, arrivals),
         files,
         besides,
     };
@@ -113,7 +117,7 @@ pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
     shown.with(dirs::on_the_way(question, targets))
 }
 
-fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
+fn files_in_words(question: &Question, changes: &[FileChange], arrivals: &Arrivals) -> String {
     let mut effort = Effort::of_a_question();
     let mut out = heading(question);
     for change in changes {
@@ -166,13 +170,14 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                 format!("file {from} becomes {to}{bytes}\n{holds}")
             }
             FileChange::Move { from, to, .. } => format!(
-                "{} becomes {}, as it is\n{}",
+                "{} becomes {}, as it is\n{}{}",
                 named(&from.absolute),
                 named(&to.absolute),
-                carried::told(question, to)
+                carried::told(question, to, arrivals)
                     .into_iter()
                     .map(|line| line + "\n")
                     .collect::<String>(),
+                carried::arriving(to, arrivals, &mut effort),
             ),
         });
     }

@@ -187,3 +187,35 @@ cat "$state/ledger.jsonl"
         "{records}"
     );
 }
+
+#[test]
+fn programs_are_told_of_each_commit_by_an_object() {
+    let home = after(2);
+    home.ok(&["undo"]);
+    let list = home.ok(&["undo", "--list", "--json"]);
+    let all: Vec<serde_json::Value> = list
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let numbers: Vec<_> = all.iter().map(|one| one["id"].as_u64().unwrap()).collect();
+    // An undo stands for what it took back.
+    assert_eq!(numbers, [3, 1], "{list}");
+    assert_eq!(all[0]["undoes"], 2, "{list}");
+    let path = home.project().join("a.txt").display().to_string();
+    let changes = serde_json::json!([{"verb": "fs.modify", "path": path}]);
+    for (key, wanted) in [
+        ("undoes", serde_json::Value::Null),
+        ("bytes", 6.into()),
+        ("stuck", false.into()),
+        ("note", "echo 0 > a.txt".into()),
+        ("changes", changes),
+    ] {
+        assert_eq!(all[1][key], wanted, "{list}");
+    }
+    // Elsewhere there is nothing, which is no words for a program.
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let there = ["undo", "--list", "--json", "--workspace", "../other"];
+    assert_eq!(home.ok(&there), "");
+    assert_eq!(home.run(&["undo", "--json"]).code, Some(64));
+}

@@ -115,6 +115,8 @@ pub(crate) struct Moved {
     pub what: Thing,
     /// What goes with it, if it is a directory.
     pub below: Vec<RelPath>,
+    /// What of it was read, and is to be the same when it is moved, each by its whole old name.
+    pub read: Vec<(RelPath, Node)>,
 }
 
 /// What is being collected.
@@ -375,6 +377,7 @@ impl Made<'_> {
             to: to.clone(),
             what,
             below,
+            read: Vec::new(),
         });
         Ok(())
     }

@@ -43,6 +43,7 @@ impl ChangeSet {
     /// The steps, in the order in which they can be taken: directories are
     /// opened first and closed last.
     pub(crate) fn steps(&self, root: BorrowedFd<'_>) -> Result<Vec<Step>, (RelPath, FsError)> {
+        self.is_as_read(root)?;
         let mut opened: Tree = Tree::new();
         let mut main = Vec::new();
         let mut closing: Vec<(RelPath, Meta, Meta)> = Vec::new();

@@ -14,7 +14,8 @@ use super::ground::parent_of;
 use super::plan::{Act, Op, Touched};
 use super::recover::open_root;
 use super::undo::Undo;
-use crate::changeset::node::{Fingerprint, Holds, Node, Tree, fingerprint, read_tree};
+use crate::changeset::arriving::{self, Arrival};
+use crate::changeset::node::{Fingerprint, Holds, Tree, fingerprint, read_tree};
 use crate::digest::sha256;
 use crate::dircap::read_plain;
 
@@ -127,21 +128,22 @@ impl Journal {
             return Ok(Former::Other);
         };
         let root = open_root(root).map_err(|unopened| io::Error::other(unopened.why))?;
-        let (dir, name) = parent_of(root.as_fd(), &from).map_err(io::Error::other)?;
-        let node = Node::read(dir.as_fd(), &name)?;
-        let (node, _) = node.ok_or(io::ErrorKind::NotFound)?;
-        Ok(match node.holds {
-            Holds::Content(digest) => Former::File {
-                bytes: node.bytes,
-                mode: node.mode,
+        let (_, there) = arriving::read(root.as_fd(), &from, bytes_max)?;
+        Ok(match there {
+            Arrival::File {
+                bytes,
+                mode,
                 digest,
-                content: read_plain(&dir, &name, bytes_max)
-                    .ok()
-                    .filter(|content| sha256(content) == digest),
+                content,
+            } => Former::File {
+                bytes,
+                mode,
+                digest,
+                content,
                 now: None,
             },
-            Holds::Target(target) => Former::Link(target),
-            Holds::Names | Holds::Itself { .. } | Holds::Special { .. } => Former::Other,
+            Arrival::Link(target) => Former::Link(target),
+            Arrival::Other => Former::Other,
         })
     }
 

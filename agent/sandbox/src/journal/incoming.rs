@@ -81,6 +81,11 @@ impl Incoming<'_> {
     pub fn set(&self) -> Option<&ChangeSet> {
         self.set.as_ref()
     }
+
+    /// The same, to be bound to more of what it takes along.
+    pub fn set_mut(&mut self) -> Option<&mut ChangeSet> {
+        self.set.as_mut()
+    }
 }
 
 impl Drop for Incoming<'_> {

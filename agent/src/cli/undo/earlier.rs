@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hermitcrab_sandbox::{Journal, journal::Kept};
 
-use super::{describe, is_here};
+use super::{describe, is_here, listed, print};
 use crate::{
     audit::beside::{self, Place, Whose},
     cli::{Trouble, open::Ground, say},
@@ -15,7 +15,12 @@ use crate::{
 };
 
 /// Shows what of it can be taken back here, or everywhere, and how.
-pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
+pub(super) fn show(
+    runtime: &Runtime,
+    ground: &Ground,
+    everywhere: bool,
+    json: bool,
+) -> Result<(), Trouble> {
     let unknown = |why: &dyn std::fmt::Display| (why.to_string(), exit::ENVIRONMENT);
     let places = beside::every(&ground.state_dir).map_err(|(above, error)| {
         unknown(&format_args!(
@@ -31,7 +36,12 @@ pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Resu
         match kept(&place.dir) {
             Ok(mut commits) => {
                 commits.retain(|commit| everywhere || is_here(runtime, ground, commit));
-                tell(&place, &commits);
+                match json {
+                    true => commits.iter().rev().for_each(|commit| {
+                        print(&listed::commit(commit, Some(&place.dir)).to_string());
+                    }),
+                    false => tell(&place, &commits),
+                }
             }
             // The others are there all the same.
             Err(why) => say(&why),

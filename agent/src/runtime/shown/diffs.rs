@@ -71,6 +71,28 @@ pub(super) fn besides_written(place: &Place, before: &Before, content: &[u8]) ->
     unshown(&file, old, Some(content), &mut Effort::of_a_question())
 }
 
+/// A file that comes as it is, and what is told beside it.
+pub(super) fn arrived(
+    path: String,
+    (bytes, mode, digest): (u64, u32, Digest),
+    content: Option<&[u8]>,
+) -> (FileDiff, Vec<String>) {
+    let opaque = Side::Opaque {
+        bytes: Some(bytes),
+        digest,
+    };
+    let file = FileDiff {
+        path,
+        before: Side::Nothing,
+        after: content.map_or(opaque, side),
+    };
+    let mut words = unshown(&file, None, content, &mut Effort::of_a_question());
+    if mode & !USUAL_BITS != 0 {
+        words.push(format!("{}: mode {mode:o}", named(&file.path)));
+    }
+    (file, words)
+}
+
 /// What an editor's own view of a file does not show, in words: letters that leave no
 /// mark, and a text of which some bytes are none.
 fn unshown(
