@@ -230,6 +230,10 @@ impl UserPort for DeskUser {
         self.user.consider(shown)
     }
 
+    fn hears_words(&self) -> bool {
+        self.user.hears_words()
+    }
+
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
         self.user.clarify(question, choices)
     }

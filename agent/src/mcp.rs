@@ -7,6 +7,7 @@
 
 mod answer;
 mod arguments;
+pub mod asked;
 mod offer;
 mod piece;
 mod schema;

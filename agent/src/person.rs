@@ -372,6 +372,10 @@ impl UserPort for TerminalUser {
         }
     }
 
+    fn hears_words(&self) -> bool {
+        true
+    }
+
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
         self.words(question, choices).ok().flatten()
     }

@@ -211,6 +211,11 @@ pub trait UserPort {
         Verdict::Later
     }
 
+    /// Whether somebody is there whom [`UserPort::clarify`] reaches.
+    fn hears_words(&self) -> bool {
+        false
+    }
+
     /// Puts a model's own question and waits for the user's words; `None` if
     /// nobody can be asked. The words are data and never a yes to an effect.
     fn clarify(&mut self, _question: &str, _choices: Option<&[String]>) -> Option<String> {

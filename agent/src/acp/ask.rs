@@ -247,6 +247,10 @@ impl UserPort for AcpUser {
         self.scene.borrow_mut().about_earlier(command);
     }
 
+    fn hears_words(&self) -> bool {
+        true
+    }
+
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
         match choices.filter(|choices| !choices.is_empty()) {
             Some(choices) => self.choose(question, choices),

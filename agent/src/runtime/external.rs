@@ -9,6 +9,7 @@
 //! such. This module must never start a server outside a sandbox, and never
 //! follow one to another address.
 
+mod asked_back;
 pub(super) mod exchange;
 mod hidden;
 mod http;
@@ -34,6 +35,7 @@ use hermitcrab_core::{
 };
 use serde_json::{Value, json};
 
+use self::asked_back::Attending;
 use self::listing::Listed;
 pub(super) use self::request::Request;
 pub use self::{
@@ -262,8 +264,9 @@ impl Runtime {
             server.place()
         );
         if let Some(program) = &server.program {
-            let spoken = self.spoken_with(by, (server, program), &shown, questions, |stream| {
-                exchange::ask(server, Some(stream), request, || true, || true)
+            let about = (server, program);
+            let spoken = self.spoken_with(by, about, &shown, questions, |stream, mut afar| {
+                exchange::ask(server, Some(stream), request, &mut afar, || true)
             })?;
             return Ok(match spoken.discarded {
                 None => exchange::told(server, spoken.said),
@@ -278,9 +281,15 @@ impl Runtime {
             shown,
             questions,
             |runtime, over| {
-                let is_wanted = || !over.is_thrown() && runtime.is_waited_for();
+                let mut attending = Attending {
+                    runtime,
+                    over,
+                    by,
+                    server,
+                    asked: 0,
+                };
                 let may_ask = || !over.is_thrown();
-                let answer = exchange::ask(server, None, request, is_wanted, may_ask);
+                let answer = exchange::ask(server, None, request, &mut attending, may_ask);
                 exchange::told(server, answer)
             },
         )

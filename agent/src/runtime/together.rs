@@ -73,6 +73,7 @@ struct Share {
     ceilings: Ceilings,
     steering: Option<Steering>,
     has_buffers: bool,
+    hears_words: bool,
     is_an_editors: bool,
     ends_with_its_turn: bool,
     adopted: warden::Adopted,
@@ -97,10 +98,25 @@ struct Asking {
     reply: Sender<(Reply, Keep)>,
 }
 
+/// A question that wants words.
+struct Wording {
+    question: String,
+    choices: Option<Vec<String>>,
+    reply: Sender<Option<String>>,
+}
+
+/// What of a call waits for the person.
+enum Waiting {
+    Answer(Box<Asking>),
+    Words(Box<Wording>),
+}
+
 /// What a call's thread wants of the one that owns the runtime.
 enum Wanted {
     /// An answer of the person.
     Answer(usize, Box<Asking>),
+    /// Words of the person.
+    Words(usize, Box<Wording>),
     /// The session did not take the answer to this question.
     NotTaken(QuestionId),
     /// The text an editor shows.
@@ -233,11 +249,14 @@ impl Runtime {
         let mut running: Vec<usize> = (0..calls)
             .filter(|place| !not_started.contains(place))
             .collect();
-        let mut asked: BTreeMap<usize, Box<Asking>> = BTreeMap::new();
+        let mut asked: BTreeMap<usize, Waiting> = BTreeMap::new();
         while let (Some(first), Ok(wanted)) = (running.first().copied(), served.recv()) {
             match wanted {
                 Wanted::Answer(place, asking) => {
-                    asked.insert(place, asking);
+                    asked.insert(place, Waiting::Answer(asking));
+                }
+                Wanted::Words(place, wording) => {
+                    asked.insert(place, Waiting::Words(wording));
                 }
                 Wanted::NotTaken(question) => self.user.not_taken(question),
                 Wanted::Text(path, reply) => {
@@ -253,17 +272,28 @@ impl Runtime {
                 }
             }
             let first = running.first().copied().unwrap_or(first);
-            if let Some(asking) = asked.remove(&first) {
-                self.user.about(begins_at.saturating_add(first));
-                let answer = self.user.ask_and_keep(Prompt {
-                    question: &asking.question,
-                    shown: &asking.shown,
-                    files: &asking.files,
-                    besides: &asking.besides,
-                    portable: &asking.portable,
-                });
-                // A call that is gone wants nothing.
-                let _ = asking.reply.send(answer);
+            let Some(waiting) = asked.remove(&first) else {
+                continue;
+            };
+            self.user.about(begins_at.saturating_add(first));
+            match waiting {
+                Waiting::Words(wording) => {
+                    let choices = wording.choices.as_deref();
+                    let words = self.user.clarify(&wording.question, choices);
+                    // A call that is gone wants nothing.
+                    let _ = wording.reply.send(words);
+                }
+                Waiting::Answer(asking) => {
+                    let answer = self.user.ask_and_keep(Prompt {
+                        question: &asking.question,
+                        shown: &asking.shown,
+                        files: &asking.files,
+                        besides: &asking.besides,
+                        portable: &asking.portable,
+                    });
+                    // A call that is gone wants nothing.
+                    let _ = asking.reply.send(answer);
+                }
             }
         }
         left
@@ -297,6 +327,7 @@ impl Runtime {
             ceilings: self.ceilings.clone(),
             steering: self.steering.clone(),
             has_buffers: self.buffers.is_some(),
+            hears_words: self.user.hears_words(),
             is_an_editors: self.is_an_editors,
             ends_with_its_turn: self.ends_with_its_turn,
         }
@@ -333,6 +364,7 @@ fn writes((tool, _): &Proposal<'_>) -> bool {
 impl Share {
     fn call(self, ends: &Ends, tool: &str, args: &Value) -> Left {
         let user = Afar {
+            hears_words: self.hears_words,
             place: ends.place,
             wanted: ends.wanted.clone(),
         };
@@ -399,6 +431,7 @@ impl Drop for Ends {
 /// The person and their editor, seen from a call's thread.
 #[derive(Clone)]
 struct Afar {
+    hears_words: bool,
     place: usize,
     wanted: Sender<Wanted>,
 }
@@ -422,6 +455,21 @@ impl UserPort for Afar {
             Ok(()) => answer.recv().unwrap_or((Reply::Failed, Keep::Nothing)),
             Err(_) => (Reply::Failed, Keep::Nothing),
         }
+    }
+
+    fn hears_words(&self) -> bool {
+        self.hears_words
+    }
+
+    fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
+        let (reply, words) = mpsc::channel();
+        let wording = Box::new(Wording {
+            question: question.to_owned(),
+            choices: choices.map(<[String]>::to_vec),
+            reply,
+        });
+        self.wanted.send(Wanted::Words(self.place, wording)).ok()?;
+        words.recv().ok()?
     }
 
     fn not_taken(&mut self, question: QuestionId) {

@@ -98,6 +98,7 @@ mod root;
 mod runtime;
 mod searching;
 mod servers;
+mod servers_asking;
 mod servers_besides;
 mod servers_command;
 mod servers_http;

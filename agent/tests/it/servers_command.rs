@@ -38,17 +38,26 @@ def tool(name, args):
         return "connected"
     if name == "die":
         os._exit(3)
+    if name == "ask":
+        asked = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": args}
+        print(json.dumps(asked), flush=True)
+        back = json.loads(sys.stdin.readline())
+        return json.dumps(back.get("result", back.get("error")), sort_keys=True)
+    if name == "can":
+        return json.dumps(can)
     if name == "env":
         return os.environ.get("WORD", "nothing") + " " + os.getcwd()
     return json.dumps(args)
 
 
-for line in sys.stdin:
+can = None
+for line in iter(sys.stdin.readline, ""):
     message = json.loads(line)
     if "id" not in message or manner == "silent":
         continue
     answer = {"jsonrpc": "2.0", "id": message["id"]}
     if message["method"] == "initialize":
+        can = message["params"]["capabilities"]
         answer["result"] = {
             "protocolVersion": message["params"]["protocolVersion"],
             "capabilities": {"tools": {}},
@@ -80,7 +89,7 @@ fn program(words: &[&str]) -> Program {
 }
 
 /// The server in the workspace, declared; it behaves like this.
-fn declared(mut bench: Bench, manner: &str, seconds: u64) -> (Bench, ExternalServer) {
+pub fn declared(mut bench: Bench, manner: &str, seconds: u64) -> (Bench, ExternalServer) {
     bench.put("server.py", SERVER);
     let server = ExternalServer {
         call_time: Duration::from_secs(seconds),
@@ -91,7 +100,7 @@ fn declared(mut bench: Bench, manner: &str, seconds: u64) -> (Bench, ExternalSer
 }
 
 /// The user says yes, for the session, as often as asked.
-fn willing(bench: &Bench) {
+pub fn willing(bench: &Bench) {
     bench.user.words.borrow_mut().extend(["session"; 16]);
 }
 

@@ -354,13 +354,17 @@ fn whoever_answers_with_anything_was_heard_and_who_is_not_there_was_not() {
 }
 
 /// The official SDK's server; it ends with the test.
-struct Peer(Child, u16);
+pub struct Peer(Child, u16);
 
 impl Peer {
-    fn start(peers: &Peers, options: &[&str]) -> Self {
+    pub fn start(peers: &Peers, options: &[&str]) -> Self {
         // A port that was free may be somebody else's before it is the server's.
         let started = (0..5).find_map(|_| Self::start_once(peers, options));
         started.expect("a server")
+    }
+
+    pub fn port(&self) -> u16 {
+        self.1
     }
 
     fn start_once(peers: &Peers, options: &[&str]) -> Option<Self> {

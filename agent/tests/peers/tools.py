@@ -2,8 +2,11 @@
 argument, or with `--stdio` over its input and output."""
 
 import sys
+from typing import Literal
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from pydantic import BaseModel, Field
 
 server = MCPServer("peer")
 
@@ -41,6 +44,24 @@ def two() -> bytes:
 def greet(who: str) -> str:
     """Greets somebody."""
     return f"Greet {who}."
+
+
+class Trip(BaseModel):
+    nights: int = Field(ge=1, le=9, description="how long")
+    room: Literal["single", "double"]
+    quiet: bool = False
+
+
+if "--asks" in sys.argv:
+
+    @server.tool()
+    async def book(where: str, ctx: Context) -> str:
+        """Books a trip, once its user has said how long."""
+        asked = await ctx.elicit(f"Book {where}?", Trip)
+        if asked.action != "accept":
+            return f"{asked.action}: nothing booked"
+        trip = asked.data
+        return f"{trip.nights} nights, {trip.room}, quiet {trip.quiet}"
 
 
 if "--stdio" in sys.argv:

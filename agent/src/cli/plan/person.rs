@@ -129,6 +129,10 @@ impl UserPort for PipeUser {
         }
     }
 
+    fn hears_words(&self) -> bool {
+        true
+    }
+
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
         let mut text = question.to_owned();
         for choice in choices.into_iter().flatten() {

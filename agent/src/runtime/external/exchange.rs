@@ -15,13 +15,14 @@ use rmcp::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
+use tokio::{io::AsyncReadExt as _, sync::mpsc, time::Instant};
 
 use super::{
     ExternalServer, Request,
+    asked_back::{ASKING_MAX, Attendant, Ears, Put},
     http::Carrier,
     page::Page,
-    web::{Key, Web},
+    web::{Web, struck_from},
 };
 use crate::mcp::{self, Announced, Answer, Kind, Utility};
 
@@ -41,7 +42,7 @@ const STOCK_BYTES_MAX: usize = 1 << 20;
 /// Bytes a server may say over one bare connection: lines have no end of their own.
 const SAID_BYTES_MAX: u64 = 32 << 20;
 
-type Client = RunningService<RoleClient, ()>;
+type Client = RunningService<RoleClient, Ears>;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,16 +127,18 @@ impl From<ServiceError> for Trouble {
 
 /// Asks a server for something: one that was started, over its input and output. That one is
 /// ended where it is called off; any other is no longer listened to once it is not wanted. Once
-/// it is greeted, it is asked only if that may still be.
-pub fn ask(
+/// it is greeted, it is asked only if that may still be. What it asks in turn is put by who
+/// attends to the call; the time of that is not the server's.
+pub(super) fn ask(
     server: &ExternalServer,
     started: Option<UnixStream>,
     request: &Request,
-    is_wanted: impl FnMut() -> bool,
+    attending: &mut dyn Attendant,
     may_ask: impl Fn() -> bool,
 ) -> Result<Answer, Trouble> {
-    in_time(server.call_time, is_wanted, async {
-        let client = connected(server, started).await?;
+    let (ears, asked) = Ears::that_hear(attending.hears());
+    in_time(server.call_time, (attending, asked), async {
+        let client = connected(server, started, ears).await?;
         if !may_ask() {
             return Err(Trouble::CalledOff);
         }
@@ -167,13 +170,15 @@ pub struct Said {
 
 /// What a server says it has, while that is wanted; one that has no tools is not asked for
 /// them.
-pub fn list(
+pub(super) fn list(
     server: &ExternalServer,
     started: Option<UnixStream>,
-    is_wanted: impl FnMut() -> bool,
+    attending: &mut dyn Attendant,
 ) -> Result<Said, Trouble> {
-    in_time(LISTING_TIME_MAX.min(server.call_time), is_wanted, async {
-        let client = connected(server, started).await?;
+    let (ears, asked) = Ears::that_hear(false);
+    let limit = LISTING_TIME_MAX.min(server.call_time);
+    in_time(limit, (attending, asked), async {
+        let client = connected(server, started, ears).await?;
         let announced = announced(&client);
         let tools = if announced.tools {
             listed(&client).await
@@ -290,11 +295,6 @@ fn strike_key(server: &ExternalServer, said: &mut Value) {
     }
 }
 
-/// A text without any of these.
-fn struck_from(keys: &[Key], text: String) -> String {
-    keys.iter().fold(text, |text, key| key.struck_from(&text))
-}
-
 /// The tools of a server, each name once, in all parts of the list that are taken, and what
 /// is none.
 async fn listed(client: &Client) -> Result<(Vec<Value>, Vec<(String, String)>), Trouble> {
@@ -356,22 +356,32 @@ async fn listed(client: &Client) -> Result<(Vec<Value>, Vec<(String, String)>), 
 
 fn in_time<T>(
     limit: Duration,
-    mut is_wanted: impl FnMut() -> bool,
+    (attending, mut asked): (&mut dyn Attendant, mpsc::Receiver<Put>),
     what: impl Future<Output = Result<T, Trouble>>,
 ) -> Result<T, Trouble> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
-    let called_off = async {
-        while is_wanted() {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-    };
     let came = runtime.block_on(async {
-        tokio::select! {
-            came = tokio::time::timeout(limit, what) => came.unwrap_or(Err(Trouble::Late(limit))),
-            () = called_off => Err(Trouble::CalledOff),
+        let mut what = std::pin::pin!(what);
+        let mut until = Instant::now() + limit;
+        loop {
+            tokio::select! {
+                came = &mut what => return came,
+                () = tokio::time::sleep_until(until) => return Err(Trouble::Late(limit)),
+                Some((question, reply)) = asked.recv() => {
+                    let began = Instant::now();
+                    let back = attending.asked(question);
+                    until += began.elapsed().min(ASKING_MAX);
+                    // A call that is gone wants nothing.
+                    let _ = reply.send(back);
+                }
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            if !attending.is_wanted() {
+                return Err(Trouble::CalledOff);
+            }
         }
     });
     // A name that is still looked up ends by itself, and holds up nobody; so does what carries
@@ -383,25 +393,26 @@ fn in_time<T>(
 async fn connected(
     server: &ExternalServer,
     started: Option<UnixStream>,
+    ears: Ears,
 ) -> Result<Client, Trouble> {
     if let Some(stream) = started {
         let unreachable = |error: std::io::Error| Trouble::Unreachable(error.to_string());
         stream.set_nonblocking(true).map_err(unreachable)?;
         let stream = tokio::net::UnixStream::from_std(stream).map_err(unreachable)?;
         let (said, to_say) = stream.into_split();
-        return ()
+        return ears
             .serve((said.take(SAID_BYTES_MAX), to_say))
             .await
             .map_err(|error| Trouble::NotConnected(reason(&error)));
     }
     if let Some(web) = &server.web {
-        return over_http(web, server.call_time).await;
+        return over_http(web, server.call_time, ears).await;
     }
     let stream = tokio::net::TcpStream::connect((server.host.as_str(), server.port))
         .await
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
     let (said, to_say) = stream.into_split();
-    ().serve((said.take(SAID_BYTES_MAX), to_say))
+    ears.serve((said.take(SAID_BYTES_MAX), to_say))
         .await
         .map_err(|error| Trouble::NotConnected(reason(&error)))
 }
@@ -414,14 +425,19 @@ fn reason(error: &ClientInitializeError) -> String {
     }
 }
 
-async fn over_http(web: &Web, time: Duration) -> Result<Client, Trouble> {
+async fn over_http(web: &Web, time: Duration, ears: Ears) -> Result<Client, Trouble> {
+    // Its answer waits for what it asks in turn; who waits for it looks at the time by themselves.
+    let time = match ears.hear() {
+        true => time.saturating_add(ASKING_MAX),
+        false => time,
+    };
     let carrier = Carrier::new(&web.url, time).map_err(Trouble::Unreachable)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(web.url.as_str());
     if let Some(key) = &web.key {
         config = config.auth_header(key.reveal());
     }
     let transport = StreamableHttpClientTransport::with_client(carrier.clone(), config);
-    ().serve(transport).await.map_err(|error| {
+    ears.serve(transport).await.map_err(|error| {
         if carrier.has_heard() {
             Trouble::NotConnected(reason(&error))
         } else {

@@ -173,8 +173,8 @@ impl Runtime {
         let listed = match &server.program {
             Some(program) => {
                 let about = (server, program);
-                let spoken = self.spoken_with(by, about, &shown, &mut questions, |stream| {
-                    exchange::list(server, Some(stream), || true)
+                let spoken = self.spoken_with(by, about, &shown, &mut questions, |stream, _| {
+                    exchange::list(server, Some(stream), &mut || true)
                 });
                 spoken.map(|spoken| {
                     let why = |trouble| match self.not_shown(program) {
@@ -189,7 +189,7 @@ impl Runtime {
                 let tool = hermitcrab_core::tool::Tool::External;
                 let heard =
                     self.guarded(by, tool, action, shown, &mut questions, |runtime, over| {
-                        exchange::list(server, None, || {
+                        exchange::list(server, None, &mut || {
                             !over.is_thrown() && runtime.is_waited_for()
                         })
                     });

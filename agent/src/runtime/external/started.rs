@@ -9,7 +9,11 @@ use std::{os::unix::net::UnixStream, time::Duration};
 use hermitcrab_core::{grant::AgentId, outcome::Denial, tool::Tool};
 use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Input, Output, Streams};
 
-use super::{ExternalServer, Program, exchange::Trouble};
+use super::{
+    ExternalServer, Program,
+    asked_back::{ASKING_MAX, Afar},
+    exchange::Trouble,
+};
 use crate::{
     digest::sha256,
     runtime::{
@@ -52,11 +56,11 @@ impl Runtime {
         (server, program): (&ExternalServer, &Program),
         about: &str,
         questions: &mut Vec<Asked>,
-        speak: impl FnOnce(UnixStream) -> Result<T, Trouble> + Send,
+        speak: impl FnOnce(UnixStream, Afar) -> Result<T, Trouble> + Send,
     ) -> Result<Spoken<T>, Denial> {
         let mut changes = ChangeSummary::default();
         let spoken = self.with_hands((by, Tool::External), questions, &mut changes, |hands| {
-            hands.spoken_with(program, server.call_time, about, speak)
+            hands.spoken_with((server, program), about, speak)
         });
         match spoken {
             Ok(spoken) => Ok(spoken),
@@ -73,10 +77,9 @@ impl Runtime {
 impl Hands<'_> {
     fn spoken_with<T: Send>(
         &mut self,
-        program: &Program,
-        time: Duration,
+        (server, program): (&ExternalServer, &Program),
         about: &str,
-        speak: impl FnOnce(UnixStream) -> Result<T, Trouble> + Send,
+        speak: impl FnOnce(UnixStream, Afar) -> Result<T, Trouble> + Send,
     ) -> Result<Spoken<T>, Stop> {
         let seen = self.seen()?;
         let io = |error: std::io::Error| Stop::Io(error.to_string());
@@ -90,6 +93,13 @@ impl Hands<'_> {
             .env
             .iter()
             .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
+        // Whoever speaks with it looks at its time by themselves, and gives it more while a
+        // person is asked.
+        let hears = self.runtime.user.hears_words();
+        let asking = if hears { ASKING_MAX } else { Duration::ZERO };
+        let time = server.call_time.saturating_add(asking);
+        let (afar, asked) = Afar::new(hears);
+        let mut count = 0;
         let launch = Launch {
             tool: Tool::External,
             about,
@@ -107,7 +117,7 @@ impl Hands<'_> {
         };
         let mut wanted = true;
         let (said, over) = std::thread::scope(|scope| {
-            let speaking = scope.spawn(move || speak(ours));
+            let speaking = scope.spawn(move || speak(ours, afar));
             let mut leaving_at = None;
             let over = loop {
                 match running.attend(PATIENCE, |_, _| {}) {
@@ -119,6 +129,14 @@ impl Hands<'_> {
                         }
                     }
                     Ok(false) => {
+                        if let Ok((question, reply)) = asked.try_recv() {
+                            let who = (self.by, server);
+                            let back = self
+                                .runtime
+                                .asked_back(who, &question, &mut count, || false);
+                            // A call that is gone wants nothing.
+                            let _ = reply.send(back);
+                        }
                         let progress = self.runtime.progress.as_mut();
                         if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
                             wanted = false;

@@ -148,6 +148,11 @@ pub fn may_carry_a_key(url: &str, host: &str) -> bool {
             .is_some_and(|start| start.eq_ignore_ascii_case("https://"))
 }
 
+/// A text without any of these.
+pub(super) fn struck_from(keys: &[Key], text: String) -> String {
+    keys.iter().fold(text, |text, key| key.struck_from(&text))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

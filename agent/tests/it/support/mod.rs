@@ -54,6 +54,8 @@ type Meanwhile = Rc<RefCell<Option<Box<dyn FnOnce()>>>>;
 pub struct ScriptedUser {
     pub words: Rc<RefCell<VecDeque<&'static str>>>,
     pub shown: Rc<RefCell<Vec<String>>>,
+    /// What is said where words are wanted and no yes; nobody is there where it is empty.
+    pub said: Rc<RefCell<VecDeque<&'static str>>>,
     /// What happens while the first question is open, or the next one.
     pub meanwhile: Meanwhile,
 }
@@ -66,6 +68,22 @@ impl UserPort for ScriptedUser {
         }
         self.shown.borrow_mut().push(prompt.shown.to_owned());
         Reply::parse(self.words.borrow_mut().pop_front().unwrap_or("deny"))
+    }
+
+    fn hears_words(&self) -> bool {
+        !self.said.borrow().is_empty()
+    }
+
+    fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
+        let said = self.said.borrow_mut().pop_front()?;
+        let happens = self.meanwhile.borrow_mut().take();
+        if let Some(happens) = happens {
+            happens();
+        }
+        let choices =
+            choices.map_or_else(String::new, |choices| format!(" [{}]", choices.join("|")));
+        self.shown.borrow_mut().push(format!("{question}{choices}"));
+        Some(said.to_owned())
     }
 }
 

@@ -112,6 +112,10 @@ impl UserPort for CaseUser {
         reply
     }
 
+    fn hears_words(&self) -> bool {
+        !matches!(self.asking, Asking::Refuse)
+    }
+
     fn clarify(&mut self, _question: &str, _choices: Option<&[String]>) -> Option<String> {
         match self.asking {
             Asking::ApproveAll | Asking::Prompt => self.said.word().map(|word| word.answer),
