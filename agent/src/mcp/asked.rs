@@ -95,7 +95,7 @@ impl Form {
     /// What is put first: who asks, what, and what would be filled in.
     #[must_use]
     pub fn opening(&self, server: &str) -> String {
-        let mut said = format!("the server `{server}` asks: {}", self.message);
+        let mut said = format!("the server `{server}` asks: {}", in_a_line(&self.message));
         if !self.fields.is_empty() {
             let names: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
             said.push_str(&format!(
@@ -120,7 +120,7 @@ impl Field {
                 "a field says more than {FIELD_LETTERS_MAX} letters"
             ));
         }
-        if says == name {
+        if says.eq_ignore_ascii_case(name) {
             says.clear();
         }
         Ok(Self {
@@ -146,7 +146,7 @@ impl Field {
     pub fn question(&self, server: &str) -> String {
         let says = match self.says.is_empty() {
             true => String::new(),
-            false => format!(": {}", self.says),
+            false => format!(": {}", in_a_line(&self.says)),
         };
         let takes = match &self.kind {
             Kind::Text { .. } => "a text",
@@ -231,6 +231,13 @@ impl Field {
         };
         Ok(Some(value))
     }
+}
+
+/// A text of several lines in one, which shows where they were.
+fn in_a_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join(" / ")
 }
 
 /// A value in a line.
@@ -426,10 +433,10 @@ mod tests {
             json!({"type": "string", "title": "Who"}),
             json!({"type": "boolean"}),
         );
-        let form = Form::read("Book it?", [("who", &one), ("now", &two)], &[]).unwrap();
+        let form = Form::read("Book\n it?\n", [("who", &one), ("now", &two)], &[]).unwrap();
         assert_eq!(
             form.opening("trips"),
-            "the server `trips` asks: Book it? (to be filled in, and sent to that server: who, now)"
+            "the server `trips` asks: Book / it? (to be filled in, and sent to that server: who, now)"
         );
         assert_eq!(
             form.fields[0].question("trips"),
