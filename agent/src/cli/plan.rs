@@ -283,18 +283,42 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
             json!({"step": fed.step, "argument": fed.argument, "level": fed.level.as_str(), "from": fed.from})
         })
         .collect();
-    let steps: Vec<Value> = plan
-        .steps()
-        .iter()
-        .map(|step| {
-            json!({"id": step.id, "does": show::what(step), "texts": show::long_texts(step), "after": show::uses(step), "risk": risk::of(step, workspace, plan.toolbox()).as_str()})
-        })
-        .collect();
     json!({
-        "v": 1, "type": "plan", "summary": plan.summary(), "steps": steps,
+        "v": 1, "type": "plan", "summary": plan.summary(), "steps": steps(plan, plan.steps(), workspace),
         "wants": wants, "takes": takes, "notices": notices, "calls_at_most": plan.calls_at_most(),
         "risk": risk::worst(plan.steps(), workspace, plan.toolbox()).as_str(),
     })
+}
+
+/// Steps for programs, and the steps within them: whoever is to approve a plan is shown all of it.
+fn steps(plan: &Plan, of: &[Step], workspace: &Path) -> Vec<Value> {
+    let told = |step: &Step| {
+        let mut told = json!({"id": step.id, "does": show::what(step), "texts": show::long_texts(step), "after": show::uses(step), "risk": risk::of(step, workspace, plan.toolbox()).as_str()});
+        let within = |of: &[Step]| Value::Array(steps(plan, of, workspace));
+        let blocks = match &step.what {
+            What::ForEach { steps, .. } => vec![("do", within(steps))],
+            What::If { then, or_else, .. } => {
+                vec![("then", within(then)), ("else", within(or_else))]
+            }
+            What::Call { .. }
+            | What::Let(_)
+            | What::Extract { .. }
+            | What::AskUser { .. }
+            | What::Confirm(_)
+            | What::Delegate { .. }
+            | What::Answer(_)
+            | What::Fail(_) => Vec::new(),
+        };
+        if let Value::Object(told) = &mut told {
+            told.extend(
+                blocks
+                    .into_iter()
+                    .map(|(key, block)| (key.to_owned(), block)),
+            );
+        }
+        told
+    };
+    of.iter().map(told).collect()
 }
 
 /// What would become of what the plan wants, where the plan itself says on what.

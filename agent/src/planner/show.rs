@@ -5,7 +5,10 @@ use std::{fmt::Write as _, path::Path};
 use hermitcrab_core::{
     authority::Name,
     letters::{is_like_a_space, is_unseen},
-    plan::{Expr, Hop, Notice, Plan, Raw, Reach, Seer, Step, What, signature::READER_COMMANDS},
+    plan::{
+        Expr, Hop, Kind, Notice, Plan, Raw, Reach, Seer, Step, Type, What,
+        signature::READER_COMMANDS,
+    },
 };
 
 use crate::actions::risk;
@@ -118,6 +121,33 @@ fn literal(raw: &Raw) -> String {
     }
 }
 
+/// The form of an answer as a person reads it, in the words a plan has for it. The texts one
+/// chooses among are the plan's own, and become part of whatever the answer fills.
+fn form(of: &Type) -> String {
+    match &of.kind {
+        Kind::Never | Kind::Nothing => "nothing".to_owned(),
+        Kind::Truth => "truth".to_owned(),
+        Kind::Whole => "whole".to_owned(),
+        Kind::Number => "number".to_owned(),
+        Kind::Text => "text".to_owned(),
+        Kind::Path => "path".to_owned(),
+        Kind::Time => "time".to_owned(),
+        Kind::Choice(words) => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            format!("one of {}", words.join(", "))
+        }
+        Kind::List(item) => format!("[{}]", form(item)),
+        Kind::Optional(item) => format!("maybe {}", form(item)),
+        Kind::Record(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, field)| format!("{name}: {}", form(field)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    }
+}
+
 /// The texts that the line of a step cuts.
 #[must_use]
 pub fn long_texts(step: &Step) -> Vec<&str> {
@@ -128,21 +158,46 @@ pub fn long_texts(step: &Step) -> Vec<&str> {
                 texts_in(value, &mut texts);
             }
         }
+        What::ForEach { list, gives, .. } => {
+            texts_in(list, &mut texts);
+            if let Some(gives) = gives {
+                texts_in(gives, &mut texts);
+            }
+        }
         What::Let(value)
-        | What::ForEach { list: value, .. }
         | What::If { test: value, .. }
         | What::Confirm(value)
         | What::Delegate { from: value, .. }
         | What::Answer(value) => texts_in(value, &mut texts),
-        What::Extract { from, ask, .. } => {
+        What::Extract { from, ask, schema } => {
             texts_in(from, &mut texts);
             texts.push(ask);
+            words_in(schema, &mut texts);
         }
-        What::AskUser { question, .. } => texts.push(question),
+        What::AskUser { question, schema } => {
+            texts.push(question);
+            words_in(schema, &mut texts);
+        }
         What::Fail(text) => texts.push(text),
     }
     texts.retain(|text| text.chars().nth(SHOWN_LETTERS).is_some());
     texts
+}
+
+fn words_in<'e>(of: &'e Type, texts: &mut Vec<&'e str>) {
+    match &of.kind {
+        Kind::Choice(words) => texts.extend(words.iter().map(String::as_str)),
+        Kind::List(item) | Kind::Optional(item) => words_in(item, texts),
+        Kind::Record(fields) => fields.iter().for_each(|(_, field)| words_in(field, texts)),
+        Kind::Never
+        | Kind::Nothing
+        | Kind::Truth
+        | Kind::Whole
+        | Kind::Number
+        | Kind::Text
+        | Kind::Path
+        | Kind::Time => {}
+    }
 }
 
 fn texts_in<'e>(of: &'e Expr, texts: &mut Vec<&'e str>) {
@@ -191,18 +246,29 @@ pub fn what(step: &Step) -> String {
             list,
             name,
             at_most,
+            gives,
             ..
         } => {
             let bound = at_most.unwrap_or(hermitcrab_core::plan::limits::LOOP_TURNS_DEFAULT);
-            format!("for each {name} of {}, at most {bound}:", expr(list))
+            let gives = match gives {
+                Some(gives) => format!(", each giving {}", expr(gives)),
+                None => String::new(),
+            };
+            format!("for each {name} of {}, at most {bound}{gives}:", expr(list))
         }
         What::If { test, .. } => format!("if {}:", expr(test)),
-        What::Extract { from, ask, .. } => format!(
-            "a model without tools picks out of {}: {}",
+        What::Extract { from, ask, schema } => format!(
+            "a model without tools picks {} out of {}: {}",
+            form(schema),
             expr(from),
             quoted(ask)
         ),
-        What::AskUser { question, .. } => format!("ask you: {}", quoted(question)),
+        What::AskUser { question, schema } if schema.kind == Kind::Text => {
+            format!("ask you: {}", quoted(question))
+        }
+        What::AskUser { question, schema } => {
+            format!("ask you for {}: {}", form(schema), quoted(question))
+        }
         What::Confirm(value) => format!("show you {} and go on with your yes", expr(value)),
         What::Delegate { from, tools } => format!(
             "show you {} and, if you approve, plan it with {}",
@@ -229,8 +295,24 @@ pub fn uses(step: &Step) -> Vec<&str> {
                 value.names(&mut visit);
             }
         }
+        What::ForEach {
+            list,
+            name,
+            steps,
+            gives,
+            ..
+        } => {
+            list.names(&mut visit);
+            // Of what it gives, what comes about within it is not earlier.
+            if let Some(gives) = gives {
+                gives.names(&mut |used| {
+                    if used != name && find(steps, used).is_none() {
+                        visit(used);
+                    }
+                });
+            }
+        }
         What::Let(value)
-        | What::ForEach { list: value, .. }
         | What::If { test: value, .. }
         | What::Extract { from: value, .. }
         | What::Confirm(value)

@@ -82,6 +82,7 @@ mod owners;
 mod patches;
 mod person;
 mod plan_moves;
+mod plan_shown;
 mod plan_terminal;
 mod plan_undo;
 mod plan_words;
