@@ -77,6 +77,12 @@ impl Trouble {
 
 type Acted = Result<Did, Trouble>;
 
+/// Does a call of this tool run a program, which does what it does whatever the plan says of it?
+#[must_use]
+pub fn runs_a_program(tool: &str) -> bool {
+    tool == "run_command"
+}
+
 /// Does what a call of a plan asks for; `gives` is what the plan expects back.
 pub fn act(
     runtime: &mut Runtime,
@@ -88,9 +94,9 @@ pub fn act(
     if runtime.is_outside(&call.tool) {
         return outside::call(runtime, call, gives, steering, questions);
     }
-    let tool = match call.tool.as_str() {
-        "run_command" => Tool::Terminal,
-        _ => Tool::Directory,
+    let tool = match runs_a_program(&call.tool) {
+        true => Tool::Terminal,
+        false => Tool::Directory,
     };
     let by = runtime.first_agent();
     let mut acted = None;

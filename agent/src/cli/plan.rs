@@ -21,7 +21,7 @@ use hermitcrab_core::{
 use serde_json::{Value, json};
 
 use self::{
-    approve::{Approved, approve, grant_written},
+    approve::{Approved, Written, approve},
     further::Further,
     person::PipeUser,
     shown::{Shown, summed_up},
@@ -394,20 +394,15 @@ fn go(
             .declare_external(outside.server)
             .map_err(|denial| (denial.to_string(), exit::USAGE))?;
     }
-    let mut granted = Vec::new();
-    let written = match approved.by_user {
-        true => grant_written(runtime, &approved.plan, &mut granted),
-        false => Ok(()),
+    let mut written = match approved.by_user {
+        true => Written::by(&approved.plan, runtime.workspace()),
+        false => Written::default(),
     };
-    let code = written.and_then(|()| steps_done(runtime, setting, source, how, approved));
-    // The yes was to this plan: nothing of it is anybody's afterwards, whatever came of it, and
-    // that one of them cannot be recorded keeps none of the others.
-    let mut ended = Ok(());
-    for grant in granted {
-        if let Err(denial) = runtime.revoke(grant) {
-            ended = Err((denial.to_string(), exit::INTERNAL));
-        }
-    }
+    let code = written
+        .hold(runtime)
+        .and_then(|()| steps_done(runtime, setting, source, how, approved, &mut written));
+    // The yes was to this plan: nothing of it is anybody's afterwards, whatever came of it.
+    let ended = written.let_go(runtime);
     code.and_then(|code| ended.map(|()| code))
 }
 
@@ -418,6 +413,7 @@ fn steps_done(
     source: &Source,
     how: &How,
     approved: Approved,
+    written: &mut Written,
 ) -> Result<u8, Trouble> {
     let plan = approved.plan;
     let workspace = open::ground(&setting.place)?.workspace;
@@ -427,6 +423,7 @@ fn steps_done(
         risks,
         json: how.json,
         each: approved.each,
+        written,
         further: Further {
             setting,
             source,

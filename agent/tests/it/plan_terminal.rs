@@ -161,6 +161,35 @@ fn what_removes_something_wants_the_whole_word_and_is_asked_about_once_more() {
 }
 
 #[test]
+fn what_a_command_of_an_approved_plan_makes_is_asked_about_wherever_the_plan_makes_something() {
+    let home = Home::new();
+    // The directory is there already, so the step comes to nothing.
+    let make = |id: &str| json!({"id": id, "call": "create_directory", "with": {"path": "."}});
+    let write =
+        |id: &str| json!({"id": id, "call": "create_file", "with": {"path": id, "text": "x"}});
+    let steps = json!([
+        make("d"),
+        write("one"),
+        {"id": "r", "call": "run_command", "with": {
+            "program": "sh", "args": ["-c", "mkdir lib; echo unseen > lib/os.py"]}},
+        write("two")
+    ]);
+    let Some(screen) = at_terminal(&home, &steps, "", &["y", "deny"]) else {
+        return;
+    };
+    assert!(
+        screen.contains("new file") && screen.contains("+unseen"),
+        "{screen}"
+    );
+    let there = |name: &str| home.project().join(name).exists();
+    assert_eq!(
+        (there("one"), there("lib"), there("two")),
+        (true, false, true),
+        "{screen}"
+    );
+}
+
+#[test]
 fn step_by_step_each_step_is_asked_about_and_may_be_left_out() {
     let home = Home::new();
     let write =

@@ -4,7 +4,11 @@
 
 use std::path::Path;
 
-use hermitcrab_core::{grant::GrantId, plan::Plan};
+use hermitcrab_core::{
+    authority::Verb,
+    grant::GrantId,
+    plan::{Plan, Want},
+};
 
 use super::{
     How, dry_run, edit,
@@ -12,7 +16,7 @@ use super::{
     print_plan,
 };
 use crate::{
-    actions::{Risk, risk},
+    actions::{self, Risk, risk},
     cli::{Setting, Trouble, open},
     exit,
     runtime::{GrantWords, Runtime},
@@ -22,7 +26,7 @@ use crate::{
 const EXPLAINED: &str = "\
 what is answered here:
   YES  carry out all of it: what it writes to places it names is granted with that;
-        what else is not granted is asked about as it comes
+        what else is not granted, and what commands make, is asked about as it comes
   s     ask before each step
   e     change the plan first
   d     show what would become of each step, and do nothing
@@ -113,26 +117,65 @@ fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
     Ok(highest)
 }
 
-/// New names that the plan itself writes were approved with it. What replaces
-/// or removes something is asked about when it is known what. Whoever carries the plan out ends
-/// what was granted so when it is over.
-pub(super) fn grant_written(
-    runtime: &mut Runtime,
-    plan: &Plan,
-    granted: &mut Vec<GrantId>,
-) -> Result<(), Trouble> {
-    let agent = runtime.first_agent();
-    let workspace = runtime.workspace().to_owned();
-    for want in plan.wants() {
-        let Some(on) = &want.on else { continue };
-        if want.verb != hermitcrab_core::authority::Verb::FsCreate {
-            continue;
+/// What a plan itself writes to places it names: new names there were approved with it. What
+/// replaces or removes something is asked about when it is known what.
+///
+/// A command of the plan has no part in that. What it will make nobody knows who reads the
+/// plan, and below a directory that the plan makes there is room for anything. Whoever carries
+/// the plan out ends what is held when it is over.
+#[derive(Default)]
+pub(super) struct Written {
+    places: Vec<String>,
+    /// By place, while they are held.
+    held: Vec<(GrantId, String)>,
+}
+
+impl Written {
+    /// What was approved with this plan; nothing of it is held yet.
+    pub(super) fn by(plan: &Plan, workspace: &Path) -> Self {
+        let creates = |want: &&Want| want.verb == Verb::FsCreate;
+        let wants = plan.wants().iter().filter(creates);
+        let places = wants.filter_map(|want| want.on.as_ref());
+        Self {
+            places: places
+                .map(|on| workspace.join(on).to_string_lossy().into_owned())
+                .collect(),
+            held: Vec::new(),
         }
-        let on = workspace.join(on).to_string_lossy().into_owned();
-        let grant = runtime
-            .grant(agent, &GrantWords::new(want.verb.as_str(), &on))
-            .map_err(|error| (error.to_string(), exit::USAGE))?;
-        granted.push(grant);
     }
-    Ok(())
+
+    /// Is held for a call of this tool, or is not.
+    pub(super) fn suit(&mut self, runtime: &mut Runtime, tool: &str) -> Result<(), Trouble> {
+        match actions::runs_a_program(tool) {
+            true => self.let_go(runtime),
+            false => self.hold(runtime),
+        }
+    }
+
+    /// From now on.
+    pub(super) fn hold(&mut self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        let agent = runtime.first_agent();
+        for place in self.places.drain(..) {
+            let words = GrantWords::new(Verb::FsCreate.as_str(), &place);
+            let grant = runtime
+                .grant(agent, &words)
+                .map_err(|error| (error.to_string(), exit::USAGE))?;
+            self.held.push((grant, place));
+        }
+        Ok(())
+    }
+
+    /// Nothing of it is held any more; that one of them cannot be recorded keeps none of the
+    /// others. What somebody else ended meanwhile is over for good.
+    pub(super) fn let_go(&mut self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        let mut let_go = Ok(());
+        for (grant, place) in self.held.drain(..) {
+            match runtime.revoke(grant) {
+                Ok(ended) if ended.contains(&grant) => self.places.push(place),
+                Ok(_) => {}
+                Err(denial) => let_go = Err((denial.to_string(), exit::INTERNAL)),
+            }
+        }
+        let_go
+    }
 }
