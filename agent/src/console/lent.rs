@@ -32,6 +32,9 @@ const LOOK_EVERY: Timespec = Timespec {
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// So much may be typed that the command has not read; more waits where it is.
 const AHEAD_MAX: usize = 4096;
+/// So long nobody types before the terminal is given back, and so long that is waited for.
+const QUIET: Duration = Duration::from_millis(400);
+const QUIET_WITHIN: Duration = Duration::from_secs(10);
 /// Pieces a terminal holds at most: the kernel gives 4 KiB a time, of some 64 (n_tty).
 const PIECES_HELD: usize = 64;
 /// What is drawn in one go.
@@ -48,8 +51,12 @@ pub(super) struct Lent {
     pty: Option<Pty>,
     drawn: Drawn,
     keys: Keys,
+    /// The last of it is drawn.
+    is_drawn: bool,
     /// Typed, and not read yet.
     ahead: Vec<u8>,
+    /// When something was typed last.
+    typed: Option<Instant>,
     size: (u16, u16),
     /// Gives it back.
     raw: Raw,
@@ -83,6 +90,8 @@ impl Lent {
             drawn: Drawn::new(size, place),
             keys: Keys::default(),
             ahead,
+            typed: None,
+            is_drawn: false,
             size,
             raw,
             goes_on: ambient::on_going_on()?,
@@ -97,8 +106,47 @@ impl Lent {
     pub(super) fn until(mut self, over: &OwnedFd) -> io::Result<()> {
         let passed = self.passed_on(over);
         let rest = self.rest();
+        let quiet = match passed {
+            Ok(()) if !self.raw.is_over => self.quiet(),
+            Ok(()) | Err(_) => Ok(0),
+        };
         let given_back = self.given_back();
-        passed.and(rest).and(given_back)
+        if let Ok(1..) = quiet {
+            eprintln!("hermitcrab: what was typed as the command ended is nobody's, and is gone");
+        }
+        passed.and(rest).and(quiet).and(given_back)
+    }
+
+    /// Waits until whoever is typing to a command that has ended sees that it has; how much
+    /// they had typed by then. It is for nobody: a command chooses the moment in which it ends,
+    /// and the rest of a line it had asked for would answer what is asked next.
+    fn quiet(&mut self) -> io::Result<usize> {
+        self.drawn_to_its_end()?;
+        let until = Instant::now() + QUIET_WITHIN;
+        let mut gone = 0;
+        while Instant::now() < until && !self.postponed.is_asked_for() {
+            let since = self.typed.map_or(QUIET, |typed| typed.elapsed());
+            let left = QUIET.saturating_sub(since);
+            let wait = Timespec::try_from(left).unwrap_or(LOOK_EVERY);
+            let stdin = io::stdin();
+            let mut wanted = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+            match poll(&mut wanted, Some(&wait)) {
+                Ok(0) if left.is_zero() => break,
+                Ok(0) | Err(Errno::INTR) => continue,
+                Ok(_) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let mut buffer = [0_u8; 1024];
+            match rustix::io::read(&stdin, &mut buffer) {
+                // Nobody is there any more.
+                Ok(0) => break,
+                Ok(count) => gone += count,
+                Err(Errno::INTR | Errno::AGAIN) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            self.typed = Some(Instant::now());
+        }
+        Ok(gone)
     }
 
     fn passed_on(&mut self, over: &OwnedFd) -> io::Result<()> {
@@ -194,6 +242,7 @@ impl Lent {
             return Ok(());
         }
         self.ahead.extend_from_slice(bytes);
+        self.typed = Some(Instant::now());
         Ok(())
     }
 
@@ -217,9 +266,16 @@ impl Lent {
         if self.raw.is_over {
             return Ok(());
         }
-        let drawn = shown(&self.drawn.end());
+        let drawn = self.drawn_to_its_end();
         self.raw.end();
         drawn
+    }
+
+    fn drawn_to_its_end(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.is_drawn, true) {
+            true => Ok(()),
+            false => shown(&self.drawn.end()),
+        }
     }
 }
 

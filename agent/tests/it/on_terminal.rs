@@ -1,7 +1,10 @@
 //! A command that is given a terminal of its own: `exec --terminal`, and `!!` at the prompt.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -169,6 +172,36 @@ fn what_was_done_on_a_terminal_and_cannot_be_kept_is_shown_before_it_is_gone() {
     assert!(shown.contains("-theirs"), "{shown}");
     assert_eq!(pty.ended().code(), Some(77));
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntheirs\n");
+}
+
+#[test]
+fn what_is_still_typed_to_a_command_that_has_ended_answers_no_question() {
+    // Only what was typed without a pause says anything: where the machine made one, once more.
+    for _ in 0..5 {
+        let home = Home::new();
+        // It has the words typed that it needs, and ends at the first letter.
+        let command = "touch made; echo 'type: x once'; read -rsn1";
+        let mut pty = on_terminal(&home, command);
+        pty.sees("type: x once");
+        let (mut last, mut pause) = (Instant::now(), Duration::ZERO);
+        pty.keys("x");
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(20));
+            pty.keys(" once\r");
+            pause = pause.max(last.elapsed());
+            last = Instant::now();
+        }
+        if pause > Duration::from_millis(200) {
+            continue;
+        }
+        let shown = pty.sees("allow this?");
+        assert!(shown.contains("typed as the command ended"), "{shown}");
+        pty.keys("deny\n");
+        assert_eq!(pty.ended().code(), Some(77));
+        assert!(!home.project().join("made").exists());
+        return;
+    }
+    println!("SKIPPED: this machine pauses too often to type on it");
 }
 
 #[test]
