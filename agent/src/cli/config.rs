@@ -16,6 +16,7 @@ use crate::{
     config::{self, ConfigError, bounds, edit::Edit, import, keys},
     exit,
     model::llama,
+    runtime::{lexical, real},
     screen::visible,
 };
 
@@ -223,11 +224,12 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
         }),
         Some(What::Backend(backend)) => set_backend(file, &places.current, backend),
         Some(What::Import { file: from }) => {
-            let from = match from.strip_prefix("~") {
-                Ok(rest) => places.home.join(rest),
-                Err(_) => places.current.join(from),
+            // One that is not there may come to be there.
+            let not_given = |directory: &Path| {
+                let real = real(&from_here(directory, places));
+                not_given(&lexical(&real).unwrap_or(real), places)
             };
-            let done = import::import(&from, file).map_err(wrong)?;
+            let done = import::import(&from_here(from, places), file, &not_given).map_err(wrong)?;
             for line in &done.taken {
                 println!("taken over: {line}");
             }
@@ -340,11 +342,7 @@ fn directory_name(directory: &Path, places: &Places) -> Result<String, Trouble> 
             exit::USAGE,
         ))
     };
-    let from = match directory.strip_prefix("~") {
-        Ok(rest) => places.home.join(rest),
-        Err(_) => places.current.join(directory),
-    };
-    let real = match from.canonicalize() {
+    let real = match from_here(directory, places).canonicalize() {
         Ok(real) => real,
         Err(error) => return refused(&error.to_string()),
     };
@@ -354,8 +352,23 @@ fn directory_name(directory: &Path, places: &Places) -> Result<String, Trouble> 
     if real.to_str().is_none() {
         return refused("its name is not UTF-8, so no configuration can hold it");
     }
-    if real == Path::new("/") || places.home.starts_with(&real) {
-        return refused("it holds your whole home, with your keys; name what is needed in it");
+    match not_given(&real, places) {
+        Some(why) => refused(why),
+        None => Ok(written(&real, places)),
+    }
+}
+
+fn from_here(directory: &Path, places: &Places) -> PathBuf {
+    match directory.strip_prefix("~") {
+        Ok(rest) => places.home.join(rest),
+        Err(_) => places.current.join(directory),
+    }
+}
+
+/// Why a directory is not the agent's to list and read, whatever spelling leads to it.
+fn not_given(real: &Path, places: &Places) -> Option<&'static str> {
+    if real == Path::new("/") || places.home.starts_with(real) {
+        return Some("it holds your whole home, with your keys; name what is needed in it");
     }
     let own = [
         Some(places.state_dir.as_path()),
@@ -364,19 +377,16 @@ fn directory_name(directory: &Path, places: &Places) -> Result<String, Trouble> 
     if own
         .into_iter()
         .flatten()
-        .any(|own| own.starts_with(&real) || real.starts_with(own))
+        .any(|own| own.starts_with(real) || real.starts_with(own))
     {
-        return refused("the agent's own files are in it");
+        return Some("the agent's own files are in it");
     }
     let hidden = real.strip_prefix(&places.home).is_ok_and(|below| {
         below
             .components()
             .any(|part| SECRET_DIRS.iter().any(|name| part.as_os_str() == *name))
     });
-    if hidden {
-        return refused("keys are kept there");
-    }
-    Ok(written(&real, places))
+    hidden.then_some("keys are kept there")
 }
 
 /// Directories of a home that hold keys.

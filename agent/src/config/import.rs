@@ -63,16 +63,28 @@ const LEFT: [(&str, &str); 8] = [
     ),
 ];
 
+/// Why a directory is not the agent's to have, if so.
+pub type NotGiven<'n> = &'n dyn Fn(&Path) -> Option<&'static str>;
+
 /// Reads `from` and puts what it says into the configuration at `config`.
 ///
 /// # Errors
 /// One of the files cannot be read or written; then nothing was changed.
-pub fn import(from: &Path, config: &Path) -> Result<Imported, ConfigError> {
-    import_for(from, config, llama::is_built_in())
+pub fn import(
+    from: &Path,
+    config: &Path,
+    not_given: NotGiven<'_>,
+) -> Result<Imported, ConfigError> {
+    import_for(from, config, not_given, llama::is_built_in())
 }
 
 /// The same for a program that can run models in files, or cannot.
-fn import_for(from: &Path, config: &Path, runs_files: bool) -> Result<Imported, ConfigError> {
+fn import_for(
+    from: &Path,
+    config: &Path,
+    not_given: NotGiven<'_>,
+    runs_files: bool,
+) -> Result<Imported, ConfigError> {
     use std::io::Read as _;
     /// Somebody who comes from Hermes may take this for the way.
     const OF_HERMES: &str = "what a home of Hermes holds is looked at by `cargo bisim migrate --hermes-home DIR`, \
@@ -124,7 +136,9 @@ fn import_for(from: &Path, config: &Path, runs_files: bool) -> Result<Imported, 
                 Err(error) => done.left.push(format!("{name}: {error}")),
             },
             (None, Some((_, why)), _) => done.left.push(format!("{name}: {why}")),
-            (None, None, "allowed_directories") => directories(value, &mut edit, &mut done)?,
+            (None, None, "allowed_directories") => {
+                directories(value, not_given, &mut edit, &mut done)?;
+            }
             (None, None, "openai_key") => key = value.as_str().filter(|key| !key.is_empty()),
             // They belong together, and are looked at together below.
             (
@@ -175,7 +189,12 @@ fn is_a_setting(name: &str) -> bool {
     matches!(name, "allowed_directories" | "auto_organize_extensions")
 }
 
-fn directories(value: &Value, edit: &mut Edit, done: &mut Imported) -> Result<(), ConfigError> {
+fn directories(
+    value: &Value,
+    not_given: NotGiven<'_>,
+    edit: &mut Edit,
+    done: &mut Imported,
+) -> Result<(), ConfigError> {
     let listed: Vec<&str> = match value {
         Value::Array(list) => list
             .iter()
@@ -185,10 +204,15 @@ fn directories(value: &Value, edit: &mut Edit, done: &mut Imported) -> Result<()
         _ => Vec::new(),
     };
     for directory in listed {
-        let is_wide = matches!(directory.trim_end_matches('/'), "" | "~");
-        if is_wide || !(directory.starts_with('/') || directory.starts_with("~/")) {
+        let is_a_place =
+            directory.starts_with('/') || directory == "~" || directory.starts_with("~/");
+        let why_not = match is_a_place {
+            true => not_given(Path::new(directory)),
+            false => Some("it is no place that is the same everywhere"),
+        };
+        if let Some(why) = why_not {
             done.left.push(format!(
-                "allowed_directories: `{}` is too wide or no place",
+                "allowed_directories: `{}`: {why}",
                 directory.escape_debug()
             ));
         } else if edit.add_directory(directory)? {
@@ -286,6 +310,8 @@ fn model<'v>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::{Imported, import, import_for};
 
     /// A directory with their settings, ours, and what became of each.
@@ -293,7 +319,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("directory");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("config.json"), theirs.to_string()).expect("written");
-        let done = import_for(&at("config.json"), &at("config.toml"), runs_files);
+        let done = import_for(
+            &at("config.json"),
+            &at("config.toml"),
+            &|_| None,
+            runs_files,
+        );
         let done = done.expect("imported");
         if !at("config.toml").exists() {
             return (String::new(), done);
@@ -310,7 +341,9 @@ mod tests {
         let told = |text: &str| {
             let theirs = dir.path().join("theirs");
             std::fs::write(&theirs, text).expect("written");
-            import(&theirs, &ours).expect_err("refused").to_string()
+            import(&theirs, &ours, &|_| None)
+                .expect_err("refused")
+                .to_string()
         };
         let hint = "`hermitcrab config path`";
         assert!(told("[safety]\nask = true\n").contains(hint));
@@ -379,7 +412,11 @@ mod tests {
             "surprise": 1,
         });
         std::fs::write(&from, theirs.to_string()).expect("written");
-        let done = import(&from, &config).expect("imported");
+        let not_given = |directory: &Path| {
+            let is_wide = directory == Path::new("/") || directory == Path::new("~");
+            is_wide.then_some("it is too wide")
+        };
+        let done = import(&from, &config, &not_given).expect("imported");
         let text = std::fs::read_to_string(&config).expect("read");
         for part in [
             "directories = [\"~/Downloads\"]",

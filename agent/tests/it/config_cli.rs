@@ -1,6 +1,8 @@
 //! The configuration: shown, changed, taken over, and read by what decides.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use serde_json::json;
+
 use crate::support::{
     asleep::{mark, out_of_time},
     home::Home,
@@ -404,6 +406,42 @@ fn the_settings_of_the_python_tool_are_taken_over() {
         !shown.contains("sesame") && shown.contains("openai.key"),
         "{shown}"
     );
+}
+
+#[test]
+fn what_is_taken_over_opens_no_directory_that_could_not_be_added() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join(".hermit")).unwrap();
+    std::fs::create_dir(home.path().join("Notes")).unwrap();
+    std::os::unix::fs::symlink("/", home.path().join("top")).unwrap();
+    let of_the_home = home.path().to_str().unwrap();
+    let refused = json!([
+        "/",
+        "/.",
+        "/usr/..",
+        "//",
+        "~",
+        "~/.",
+        "~/none/..",
+        "~/top",
+        "~/.ssh",
+        "~/x/../.gnupg",
+        of_the_home,
+        "~/.local/state/hermitcrab",
+        "here"
+    ]);
+    let mut listed = refused.as_array().unwrap().clone();
+    listed.push("~/Notes".into());
+    std::fs::write(
+        home.path().join(".hermit/config.json"),
+        json!({ "allowed_directories": listed }).to_string(),
+    )
+    .unwrap();
+    let out = home.ok(&["config", "import"]);
+    assert_eq!(out.matches("taken over:").count(), 1, "{out}");
+    assert!(out.contains("taken over: directories: ~/Notes"), "{out}");
+    assert!(out.contains("`/.`: it holds your whole home"), "{out}");
+    assert!(out.contains("`~/.ssh`: keys are kept there"), "{out}");
 }
 
 #[test]
