@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use super::{
     draft::{Expr, Hop},
     level::Tag,
-    limits::{FUEL, TEXT_BYTES_MAX},
+    limits::{FUEL, TEXT_BYTES_MAX, VALUE_BYTES},
     signature::FlowRules,
     value::{Datum, Raw, Value},
 };
@@ -79,7 +79,8 @@ impl Env {
     /// # Errors
     /// Why there is none.
     pub fn eval(&mut self, expr: &Expr) -> Result<Value, Trouble> {
-        self.burn(1)?;
+        // Whatever comes of it is a value.
+        self.burn(VALUE_BYTES)?;
         match expr {
             Expr::Literal(raw) => literal(raw),
             Expr::Ref { name, path } => {
@@ -87,9 +88,13 @@ impl Env {
                     .bound
                     .get(name)
                     .ok_or_else(|| Trouble::Depends(name.clone()))?;
-                let value = along(value, path)?;
-                self.burn(weight(&value))?;
-                Ok(value)
+                let (part, tag) = along(value, path)?;
+                let work = weight(part);
+                // A copy that is too large is not made.
+                let fits = u64::try_from(work).is_ok_and(|work| work <= self.fuel);
+                let value = fits.then(|| part.clone().tainted(&tag));
+                self.burn(work)?;
+                value.ok_or(Trouble::TooMuch)
             }
             Expr::List(items) => {
                 let items = items
@@ -155,7 +160,8 @@ fn literal(raw: &Raw) -> Result<Value, Trouble> {
     Ok(Value::new(datum, Tag::USER))
 }
 
-fn along(value: &Value, path: &[Hop]) -> Result<Value, Trouble> {
+/// A part of a value, and what travels with it from what it is a part of.
+fn along<'v>(value: &'v Value, path: &[Hop]) -> Result<(&'v Value, Tag), Trouble> {
     let mut at = value;
     let mut tag = Tag::USER;
     for hop in path {
@@ -172,18 +178,82 @@ fn along(value: &Value, path: &[Hop]) -> Result<Value, Trouble> {
         }
         .ok_or(Trouble::NoItem)?;
     }
-    Ok(at.clone().tainted(&tag))
+    Ok((at, tag))
 }
 
-/// How much work copying or comparing it is.
+const _: () = assert!(size_of::<(String, Value)>() <= VALUE_BYTES);
+
+/// How much work copying or comparing it is: the memory it takes.
 pub(super) fn weight(value: &Value) -> usize {
     match &value.datum {
-        Datum::Nothing | Datum::Truth(_) | Datum::Whole(_) | Datum::Number(_) => 1,
-        Datum::Text(text) => text.len().saturating_add(1),
-        Datum::List(items) => items.iter().map(weight).fold(1, usize::saturating_add),
+        Datum::Nothing | Datum::Truth(_) | Datum::Whole(_) | Datum::Number(_) => VALUE_BYTES,
+        Datum::Text(text) => text.len().saturating_add(VALUE_BYTES),
+        Datum::List(items) => items
+            .iter()
+            .map(weight)
+            .fold(VALUE_BYTES, usize::saturating_add),
         Datum::Record(fields) => fields
             .iter()
-            .map(|(_, field)| weight(field))
-            .fold(1, usize::saturating_add),
+            .map(|(name, field)| weight(field).saturating_add(name.len()))
+            .fold(VALUE_BYTES, usize::saturating_add),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{borrow::ToOwned, boxed::Box, vec};
+
+    use super::*;
+    use crate::plan::builtin::Over;
+
+    /// What computing this costs where `l` is a list of so many short texts, and so much may
+    /// be spent.
+    fn cost(expr: &Expr, items: usize, fuel: usize) -> Option<usize> {
+        let mut env = Env::new(FlowRules::STRICT);
+        env.fuel = u64::try_from(fuel).ok()?;
+        let item = Value::new(Datum::Text("x".to_owned()), Tag::USER);
+        let items: Vec<Value> = vec![item; items];
+        env.bind("l", Value::new(Datum::List(items), Tag::USER));
+        let before = env.fuel;
+        env.eval(expr).ok()?;
+        usize::try_from(before - env.fuel).ok()
+    }
+
+    fn of_each(body: Expr, name: &str) -> Expr {
+        Expr::Over {
+            over: Over::Map,
+            list: Box::new(all()),
+            name: name.to_owned(),
+            body: Box::new(body),
+        }
+    }
+
+    fn all() -> Expr {
+        Expr::Ref {
+            name: "l".to_owned(),
+            path: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_built_counts_for_the_memory_it_takes() {
+        let each = size_of::<Value>();
+        let one = || Expr::Literal(Raw::Whole(1));
+        for (expr, values) in [
+            (all(), 1000),
+            (of_each(one(), "x"), 2000),
+            (of_each(of_each(one(), "y"), "x"), 1000 * 2000),
+            (Expr::List(vec![all(), all(), one()]), 2001),
+        ] {
+            let cost = cost(&expr, 1000, 1 << 30);
+            assert!(cost >= Some(values * each), "{expr:?}: {cost:?}");
+        }
+    }
+
+    #[test]
+    fn lists_in_lists_are_given_up_before_they_fill_the_memory() {
+        let expr = of_each(of_each(of_each(all(), "z"), "y"), "x");
+        assert_eq!(cost(&expr, 30, 1 << 20), None);
+        assert!(cost(&expr, 30, 1 << 28).is_some());
     }
 }

@@ -24,8 +24,11 @@ pub const ERRORS_MAX: usize = 16;
 pub const ARGUMENTS_MAX: usize = 64;
 /// Fields of one record, choices of one choice.
 pub const FIELDS_MAX: usize = 64;
-/// Work one plan may spend on expressions, in parts visited and bytes built.
-pub const FUEL: u64 = 256 << 20;
+/// Work one plan may spend on expressions, in bytes built and copied: so much memory its
+/// values take at most, and it is over in seconds.
+pub const FUEL: u64 = 1 << 30;
+/// What a value counts besides its text: what it and its tag take, and their part of a list.
+pub const VALUE_BYTES: usize = 128;
 /// Bytes of one value's text that an expression may build.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
 

@@ -329,8 +329,8 @@ fn the_work_of_a_plan_is_bounded_by_what_it_reads_and_builds() {
     env.bind("t", Value::new(text, Tag::USER));
     // Each turn reads the text twice: once as what is referred to, once as an argument.
     let length = Expr::Apply(Builtin::Length, vec![at("t")]);
-    let turns = (0..20).take_while(|_| env.eval(&length).is_ok()).count();
-    assert_eq!(turns, 7);
+    let turns = (0..40).take_while(|_| env.eval(&length).is_ok()).count();
+    assert_eq!(turns, 31);
     // What no longer stands for anything cannot be referred to.
     let mut env = Env::new(FlowRules::STRICT);
     env.bind("t", Value::new(Datum::Whole(1), Tag::USER));
