@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::{ErrorKind, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use hermitcrab::printing::err;
+use hermitcrab::screen::visible;
 
 /// Whether words could not be written, other than to a reader that went away.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
@@ -20,6 +20,12 @@ pub fn out(words: fmt::Arguments<'_>) {
     {
         err(format_args!("error: cannot write the output: {error}\n"));
     }
+}
+
+/// To the standard error. What is quoted there may be anybody's, a report of another machine or a
+/// file of vectors, and draws nothing on the terminal.
+pub fn err(words: fmt::Arguments<'_>) {
+    hermitcrab::printing::err(format_args!("{}", visible(&words.to_string())));
 }
 
 /// What a program that came to this code ends with: output that was lost is no pass.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hermitcrab::screen::on_one_line;
 use serde::{Deserialize, Serialize};
 
 use super::examine::{Examined, Fate};
@@ -12,6 +13,7 @@ use super::screen::{self, Round};
 use super::tally::Tally;
 use crate::cli::Shard;
 use crate::generate::{Specimen, Target};
+use crate::report::json::text_of;
 use crate::report::publish::quoted;
 
 /// What a page shows of a campaign.
@@ -161,7 +163,7 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
         return Err(format!(
             "the parts are of different campaigns: {}; Hermes {}",
             told.join(", "),
-            Vec::from_iter(releases).join(", ")
+            on_one_line(&Vec::from_iter(releases).join(", "))
         ));
     };
     for (part, examined) in read {
@@ -226,10 +228,10 @@ pub fn is_campaign(place: &Path) -> bool {
 /// The lines of a log. A killed run may have left half a line at the end.
 fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
     let path = place.join(keep::LOG);
-    let text = fs::read_to_string(&path)
-        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    let text = text_of(&path)?;
     let damaged = |number: usize, error: serde_json::Error| {
-        format!("line {number} of `{}` is damaged: {error}", path.display())
+        let why = on_one_line(&error.to_string());
+        format!("line {number} of `{}` is damaged: {why}", path.display())
     };
     let mut lines = text
         .split_inclusive('\n')
@@ -247,9 +249,9 @@ fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
 
 fn against(place: &Path) -> Result<Against, String> {
     let path = place.join(keep::SUMMARY);
-    let text = fs::read_to_string(&path)
-        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-    serde_json::from_str::<Against>(&text).map_err(|error| format!("`{}`: {error}", path.display()))
+    let text = text_of(&path)?;
+    serde_json::from_str::<Against>(&text)
+        .map_err(|error| format!("`{}`: {}", path.display(), on_one_line(&error.to_string())))
 }
 
 #[cfg(test)]

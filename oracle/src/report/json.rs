@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use hermitcrab::screen::on_one_line;
+
 use crate::result::{CaseResult, Summary};
+use crate::suite::bytes_of;
 
 /// The name of the per-case log inside a report directory.
 pub const LOG: &str = "results.jsonl";
@@ -62,14 +65,19 @@ pub fn write_summary(folder: &Path, summary: &Summary) -> io::Result<()> {
 /// case did not end, and is left out.
 pub fn read_results(folder: &Path) -> Result<Vec<CaseResult>, String> {
     let path = folder.join(LOG);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    let text = text_of(&path)?;
     text.split_inclusive('\n')
         .filter(|line| line.ends_with('\n'))
         .enumerate()
         .map(|(index, line)| {
-            serde_json::from_str(line)
-                .map_err(|error| format!("line {} of `{}`: {error}", index + 1, path.display()))
+            serde_json::from_str(line).map_err(|error| {
+                format!(
+                    "line {} of `{}`: {}",
+                    index + 1,
+                    path.display(),
+                    on_one_line(&error.to_string())
+                )
+            })
         })
         .collect()
 }
@@ -80,7 +88,15 @@ pub fn read_results(folder: &Path) -> Result<Vec<CaseResult>, String> {
 /// The file is missing or is not a summary of this version.
 pub fn read_summary(folder: &Path) -> Result<Summary, String> {
     let path = folder.join(SUMMARY);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-    serde_json::from_str(&text).map_err(|error| format!("`{}`: {error}", path.display()))
+    let text = text_of(&path)?;
+    serde_json::from_str(&text)
+        .map_err(|error| format!("`{}`: {}", path.display(), on_one_line(&error.to_string())))
+}
+
+/// The text of a file of a report, which may come from another machine, and be a pipe.
+pub(crate) fn text_of(path: &Path) -> Result<String, String> {
+    let cannot =
+        |error: &dyn std::fmt::Display| format!("cannot read `{}`: {error}", path.display());
+    let bytes = bytes_of(path).map_err(|error| cannot(&error))?;
+    String::from_utf8(bytes).map_err(|error| cannot(&error))
 }

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use hermitcrab::screen::on_one_line;
+
 use crate::report::json;
 use crate::report::publish::NotRun;
 use crate::result::CaseResult;
@@ -40,7 +42,8 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
             format!("{why}; a part is the --report directory of a `check` that came to its end")
         })?;
         wall_ms = wall_ms.saturating_add(summary.wall_ms);
-        let (hermes, agent) = (summary.hermes, summary.agent);
+        // What a report says of itself is anybody's.
+        let (hermes, agent) = (on_one_line(&summary.hermes), on_one_line(&summary.agent));
         match &versions {
             Some((h, a, first)) if (h, a) != (&hermes, &agent) => {
                 return Err(format!(
@@ -66,7 +69,8 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
             let id = result.id.clone();
             if let Some((_, other)) = found.insert(id.clone(), (result, folder)) {
                 return Err(format!(
-                    "case `{id}` is in `{}` and in `{}`; merge the shards of one run only",
+                    "case `{}` is in `{}` and in `{}`; merge the shards of one run only",
+                    on_one_line(&id),
                     other.display(),
                     folder.display()
                 ));
@@ -88,8 +92,9 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
     }
     if let Some((id, (_, folder))) = found.first_key_value() {
         return Err(format!(
-            "`{}` holds case `{id}`, which these vectors do not have",
-            folder.display()
+            "`{}` holds case `{}`, which these vectors do not have",
+            folder.display(),
+            on_one_line(id)
         ));
     }
     Ok(Merged {
@@ -104,11 +109,54 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
 mod tests {
     use std::path::Path;
 
+    use serde_json::json;
+
     use super::{json, read};
     use crate::report::html::tests::result;
     use crate::result::{CaseResult, Summary};
     use crate::suite;
     use crate::verdict::Kind;
+
+    #[test]
+    fn what_a_part_says_of_itself_is_told_on_one_line_and_draws_nothing() {
+        let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
+        let suites = suite::load(&vectors).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let odd = "\u{1b}[2J\u{202e}x\n::error::y";
+        let part = |name: &str, hermes: &str, id: &str| {
+            let place = folder.path().join(name);
+            let mut summary = Summary {
+                hermes: hermes.to_owned(),
+                ..Summary::default()
+            };
+            let one = result(id, Kind::Equal, "");
+            json::Log::create(&place).unwrap().add(&one).unwrap();
+            summary.add(&one);
+            json::write_summary(&place, &summary).unwrap();
+            place
+        };
+        let of_another = part("a", odd, "x");
+        let plain = part("b", "0.19.0", "x");
+        let of_no_case = part("c", "0.19.0", odd);
+        let again = part("d", "0.19.0", odd);
+        let broken = part("e", "0.19.0", "x");
+        let line = json!({ "id": 1, odd: odd, "verdict": {"kind": odd} }).to_string() + "\n";
+        std::fs::write(broken.join(json::LOG), line).unwrap();
+        let pipe = part("f", "0.19.0", "x");
+        std::fs::remove_file(pipe.join(json::LOG)).unwrap();
+        nix::unistd::mkfifo(&pipe.join(json::LOG), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for (parts, told) in [
+            (vec![plain, of_another], "they cannot be merged"),
+            (vec![of_no_case.clone()], "do not have"),
+            (vec![of_no_case, again], "merge the shards of one run only"),
+            (vec![broken], "line 1 of"),
+            (vec![pipe], "it is no file"),
+        ] {
+            let why = read(&parts, &suites, &[]).unwrap_err();
+            assert!(why.contains(told), "{why}");
+            assert!(!why.contains(['\u{1b}', '\u{202e}', '\n']), "{why:?}");
+        }
+    }
 
     #[test]
     fn parts_of_chosen_suites_are_whole_and_a_lost_one_is_noticed() {
