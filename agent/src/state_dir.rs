@@ -12,3 +12,6 @@ pub mod key;
 pub mod own_file;
 pub mod room;
 pub mod roomy;
+
+/// What was typed at the prompt.
+pub const HISTORY_NAME: &str = "history";

@@ -48,6 +48,7 @@ use crate::{
     person::TerminalUser,
     runtime::{CommandInput, Fate, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
+    state_dir,
 };
 
 /// What the help says at its end.
@@ -122,7 +123,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         )
     })?;
     let mut ground = open::ground(&prompt.setting.place)?;
-    let history = is_terminal.then(|| ground.state_dir.join("history"));
+    let history = is_terminal.then(|| ground.state_dir.join(state_dir::HISTORY_NAME));
     let mut source = Source::open(is_terminal, history);
     if is_terminal && !ground.places.config_file.exists() {
         wizard::run(&mut source, &ground.places.config_file, &screen)?;

@@ -24,6 +24,7 @@ use crate::{
         index,
     },
     state_dir::{
+        self,
         anchor::{self, Anchor, AnchorError, Start},
         key::{self, Key, KeyError},
         own_file::{self, Access, OwnFileError},
@@ -31,12 +32,13 @@ use crate::{
 };
 
 /// What is looked after, in the order it is put in order.
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     key::FILE_NAME,
     anchor::FILE_NAME,
     audit::FILE_NAME,
     index::FILE_NAME,
     FILE_NAME,
+    state_dir::HISTORY_NAME,
 ];
 
 /// What was done.

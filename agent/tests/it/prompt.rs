@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod first_start;
+mod history;
 mod newcomers;
 
 use std::process::{Command, Stdio};

@@ -23,10 +23,17 @@ use rustyline::{
 };
 
 use super::words;
-use crate::{cli::no_text, config::keys, screen::on_one_line};
+use crate::{
+    cli::{no_text, say},
+    config::keys,
+    screen::{on_one_line, visible},
+    state_dir::own_file::{self, Access},
+};
 
 /// Lines kept.
 const HISTORY_MAX: usize = 2000;
+/// A history that is longer than this was not written here.
+const HISTORY_BYTES_MAX: u64 = 16 << 20;
 
 /// What came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +113,7 @@ impl Source {
         if !is_terminal {
             return Self::Plain;
         }
+        let history = history.filter(|path| is_usable(path));
         let editor = config().and_then(|config| {
             let lines = FileHistory::with_config(&config);
             aided(config, lines)
@@ -115,6 +123,7 @@ impl Source {
                 if let Some(path) = &history {
                     // The first session has none.
                     let _ = editor.load_history(path);
+                    leave_out_what_draws(&mut editor, path);
                 }
                 let above = Above::default();
                 above.belongs_to(&mut editor);
@@ -172,7 +181,7 @@ impl Terminal {
     fn next(&mut self, prompt: &str, is_kept: bool) -> Came {
         match self.editor.readline(prompt) {
             Ok(line) => {
-                if is_kept && !line.trim().is_empty() {
+                if is_kept && !line.trim().is_empty() && stands_as_it_is(&line) {
                     self.keep(&line);
                 }
                 Came::Line(line)
@@ -228,6 +237,48 @@ fn aided(config: Config, lines: FileHistory) -> rustyline::Result<Editor<Aid, Fi
         files: FilenameCompleter::new(),
     }));
     Ok(editor)
+}
+
+/// Whether what was typed before is kept in a file of this person's own. Another one would be
+/// waited for, or read, without end; what is said here is kept nowhere then.
+fn is_usable(path: &Path) -> bool {
+    let why = match own_file::open(path, Access::Read).map(|file| file.metadata()) {
+        Err(error) if error.is_missing() => return true,
+        Ok(Ok(seen)) if seen.len() <= HISTORY_BYTES_MAX => return true,
+        Ok(Ok(_)) => format!(
+            "`{}` is longer than {} MiB; remove it",
+            path.display(),
+            HISTORY_BYTES_MAX >> 20
+        ),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    say(&format!(
+        "earlier lines are not known, and those of this session are not kept: {}",
+        visible(&why)
+    ));
+    false
+}
+
+/// Whether a line looks like what it is. One that was pasted may hold letters that draw, and
+/// would do so each time it is looked through.
+fn stands_as_it_is(line: &str) -> bool {
+    visible(line) == line
+}
+
+/// A history of before, or one that was written by hand, may hold such lines.
+fn leave_out_what_draws(editor: &mut Editor<Aid, FileHistory>, path: &Path) {
+    let lines: Vec<String> = editor.history().iter().cloned().collect();
+    if lines.iter().all(|line| stands_as_it_is(line)) {
+        return;
+    }
+    // A history that cannot be had is no reason to stop.
+    let _ = editor.clear_history();
+    for line in lines.iter().filter(|line| stands_as_it_is(line)) {
+        let _ = editor.add_history_entry(line);
+    }
+    // What is added to the file from here on comes after what is left.
+    let _ = editor.save_history(path);
 }
 
 fn save(editor: &mut Editor<Aid, FileHistory>, path: &Path) -> rustyline::Result<()> {
