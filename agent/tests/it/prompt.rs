@@ -3,6 +3,7 @@
 
 mod first_start;
 mod history;
+mod left_running;
 mod newcomers;
 
 use std::process::{Command, Stdio};

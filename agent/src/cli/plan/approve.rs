@@ -120,9 +120,9 @@ fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
 /// What a plan itself writes to places it names: new names there were approved with it. What
 /// replaces or removes something is asked about when it is known what.
 ///
-/// A command of the plan has no part in that. What it will make nobody knows who reads the
-/// plan, and below a directory that the plan makes there is room for anything. Whoever carries
-/// the plan out ends what is held when it is over.
+/// A command has no part in that, be it one of the plan or one that a model left running. What it
+/// will make nobody knows who reads the plan, and below a directory that the plan makes there is
+/// room for anything. Whoever carries the plan out ends what is held when it is over.
 #[derive(Default)]
 pub(super) struct Written {
     places: Vec<String>,
@@ -152,8 +152,11 @@ impl Written {
         }
     }
 
-    /// From now on.
+    /// From now on, unless what another command made is to be decided meanwhile.
     pub(super) fn hold(&mut self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        if runtime.has_running_jobs() || !runtime.ended_undecided().is_empty() {
+            return self.let_go(runtime);
+        }
         let agent = runtime.first_agent();
         for place in self.places.drain(..) {
             let words = GrantWords::new(Verb::FsCreate.as_str(), &place);
