@@ -42,6 +42,15 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
+/// A text that [`quoted`] cuts, whole, under the name of what it is; nothing for a shorter one.
+#[must_use]
+pub fn whole(name: &str, text: &str) -> String {
+    match text.chars().nth(SHOWN_LETTERS) {
+        Some(_) => format!("{name}:\n{}", quoted_lines(text)),
+        None => String::new(),
+    }
+}
+
 /// A text as it is, each line with a mark before it, and nothing in it that
 /// draws on a terminal.
 #[must_use]

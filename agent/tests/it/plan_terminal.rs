@@ -208,6 +208,28 @@ fn step_by_step_each_step_is_asked_about_and_may_be_left_out() {
 }
 
 #[test]
+fn step_by_step_a_long_text_is_seen_whole_also_where_the_plan_put_it_together() {
+    let home = Home::new();
+    let part = json!("echo harmless; ".repeat(5));
+    let steps = json!([
+        {"id": "a", "let": {"text": [part, part]}},
+        {"id": "r", "call": "run_command", "with": {
+            "program": "sh", "args": ["-c", {"text": [{"$": "a"}, "touch unseen"]}]}}
+    ]);
+    let Some(screen) = at_terminal(&home, &steps, "", &["s", "n"]) else {
+        return;
+    };
+    let (_, asked) = screen.split_once("r: run_command").unwrap();
+    let (_, asked) = asked.split_once("r: run_command").unwrap();
+    assert!(asked.contains("args:"), "{screen}");
+    let whole: String = asked
+        .lines()
+        .map(|row| row.trim_start_matches(['|', ' ']).trim_end())
+        .collect();
+    assert!(whole.contains("touch unseen"), "{screen}");
+}
+
+#[test]
 fn a_question_shows_where_the_data_came_from() {
     let home = Home::new();
     std::fs::write(home.project().join("list"), "a.txt").unwrap();

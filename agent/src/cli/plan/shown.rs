@@ -20,6 +20,7 @@ use crate::{
     cli::say,
     executor::{self, Go, Onlooker},
     exit,
+    planner::show,
     runtime::Runtime,
     values,
 };
@@ -60,6 +61,10 @@ impl Onlooker for Shown<'_> {
             return Go::Stop;
         };
         let mut question = format!("{}: {}\n", call.step, executor::call_line(call));
+        for (name, value) in &call.args {
+            // What was put together meanwhile stood nowhere in the plan.
+            question.push_str(&show::whole(name, &values::whole_text(value)));
+        }
         for concern in &call.concerns {
             question.push_str(&executor::concern(concern));
             question.push('\n');
