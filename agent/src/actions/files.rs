@@ -128,8 +128,13 @@ pub(super) fn find(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
             if is_wanted && glob::matches(pattern, &name) {
                 found.push(at.clone());
             }
+            if kind == Kind::Dir && depth >= DEPTH_MAX {
+                return Err(Trouble::new(
+                    Failure::TooMuch,
+                    format!("more than {DEPTH_MAX} directories in each other below `{path}`"),
+                ));
+            }
             if kind == Kind::Dir
-                && depth < DEPTH_MAX
                 && let Some(child) = hands.child(&dir, name.as_bytes())
             {
                 todo.push((at, child, depth + 1));

@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn who_asks_is_said_and_what_is_too_much_or_of_no_simple_kind_is_not_asked() {
         let (one, two) = (
-            json!({"type": "string", "title": "Who"}),
+            json!({"type": "string", "title": "For whom"}),
             json!({"type": "boolean"}),
         );
         let form = Form::read("Book\n it?\n", [("who", &one), ("now", &two)], &[]).unwrap();
@@ -440,7 +440,7 @@ mod tests {
         );
         assert_eq!(
             form.fields[0].question("trips"),
-            "the server `trips` asks for `who`: Who (a text; `-` leaves it out)"
+            "the server `trips` asks for `who`: For whom (a text; `-` leaves it out)"
         );
         assert!(Form::read(&"x".repeat(2001), [], &[]).is_err());
         let odd = [

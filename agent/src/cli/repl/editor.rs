@@ -2,6 +2,7 @@
 //! one after the other where there is none.
 
 use std::{
+    borrow::Cow,
     io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
     sync::{
@@ -16,7 +17,7 @@ use rustyline::{
     completion::{Completer, FilenameCompleter, Pair},
     config::{ColorMode, CompletionType, Config},
     error::ReadlineError,
-    highlight::Highlighter,
+    highlight::{CmdKind, Highlighter},
     hint::Hinter,
     history::FileHistory,
     validate::{ValidationContext, ValidationResult, Validator},
@@ -184,6 +185,12 @@ impl Terminal {
                 if is_kept && !line.trim().is_empty() && stands_as_it_is(&line) {
                     self.keep(&line);
                 }
+                if line.chars().any(draws) {
+                    say(&format!(
+                        "that line holds letters that are not seen as they are; it reads `{}`",
+                        on_one_line(&line)
+                    ));
+                }
                 Came::Line(line)
             }
             Err(ReadlineError::Interrupted) => Came::Interrupted,
@@ -298,7 +305,40 @@ struct Aid {
 }
 
 impl Helper for Aid {}
-impl Highlighter for Aid {}
+
+impl Highlighter for Aid {
+    /// What is pasted may hold letters that draw: each stands as a mark, and none draws.
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        match line.chars().any(draws) {
+            true => Cow::Owned(line.chars().filter_map(mark).collect()),
+            false => Cow::Borrowed(line),
+        }
+    }
+
+    fn highlight_char(&self, line: &str, _: usize, _: CmdKind) -> bool {
+        line.chars().any(draws)
+    }
+}
+
+/// Whether it does something to a terminal: a control letter, or one that turns the direction
+/// of what is written.
+fn draws(letter: char) -> bool {
+    let turns = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (letter.is_control() && !matches!(letter, '\n' | '\t'))
+}
+
+/// The letter, or what stands for it and is as wide as the editor takes it for.
+fn mark(letter: char) -> Option<char> {
+    match u32::from(letter) {
+        _ if !draws(letter) => Some(letter),
+        // The pictures of the control letters are in their order.
+        code @ 0..=0x1f => char::from_u32(0x2400 + code),
+        0x7f => Some('\u{2421}'),
+        0x80..=0x9f => Some(char::REPLACEMENT_CHARACTER),
+        // It has no width.
+        _ => None,
+    }
+}
 
 impl Hinter for Aid {
     type Hint = String;
@@ -404,7 +444,19 @@ fn known(before: &str) -> (usize, Vec<String>) {
 mod tests {
     use rustyline::completion::FilenameCompleter;
 
-    use super::{draws_nothing, known};
+    use super::{draws_nothing, known, mark};
+
+    #[test]
+    fn what_draws_stands_as_a_mark_and_every_other_letter_as_it_is() {
+        let marked = |text: &str| text.chars().filter_map(mark).collect::<String>();
+        assert_eq!(
+            marked("a\u{7}\u{1b}[2J\u{7f}\u{9b}b"),
+            "a\u{2407}\u{241b}[2J\u{2421}\u{fffd}b"
+        );
+        assert_eq!(marked("a\u{202e}b\u{2066}c"), "abc");
+        let plain = "\u{5d0}\u{200f}\n\t\u{2764}\u{fe0f}\u{1f469}\u{200d}\u{1f4bb}";
+        assert_eq!(marked(plain), plain);
+    }
 
     #[test]
     fn a_name_that_draws_or_ends_a_line_is_not_put_there() {

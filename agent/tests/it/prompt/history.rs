@@ -80,3 +80,20 @@ fn a_line_that_draws_is_not_brought_back() {
     );
     assert!(!kept.contains(['\u{7}', '\u{202e}', '\u{1b}']), "{kept:?}");
 }
+
+#[test]
+fn what_is_pasted_draws_nothing_and_what_it_reads_is_said() {
+    let (home, _) = with_state();
+    let mut pty = start(&home);
+    pty.keys("\u{1b}[200~!true a\u{7}\u{202e}b\u{1b}[201~");
+    pty.sees("!true a\u{2407}b");
+    pty.keys("\r");
+    let shown = pty.sees("it reads").replace('\n', "");
+    assert!(shown.contains("`!true a\\u{7}\\u{202e}b`"), "{shown}");
+    pty.prompt();
+    let raw = String::from_utf8_lossy(&pty.raw).into_owned();
+    assert!(
+        !raw.contains("a\u{7}") && !raw.contains('\u{202e}'),
+        "{raw:?}"
+    );
+}
