@@ -91,6 +91,10 @@ enum What {
         setting: Setting,
         #[command(flatten)]
         source: plan::Source,
+        /// Only show what a plan can be written with: actions, their arguments and results, and
+        /// the functions of values
+        #[arg(long, conflicts_with_all = ["request", "plan", "json"])]
+        actions: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -248,6 +252,11 @@ fn begin(arguments: Result<Arguments, clap::Error>, words: &[OsString]) -> ExitC
             };
             // Nothing can be done about a closed stream here.
             let _ = error.print();
+            if is_request_without_quotes(&error) {
+                eprintln!(
+                    "\nWhat is said to a model is one argument: put it in quotes, as in `hermitcrab chat 'what is in src?'`."
+                );
+            }
             if is_command_without_dashes(&error) {
                 eprintln!(
                     "\nThe command stands behind two dashes, as in `hermitcrab exec -- rm -r build`."
@@ -294,12 +303,22 @@ fn instead_of_no_command(error: &clap::Error) -> Option<&'static str> {
 
 /// `exec rm a.txt`: whose the options are, the agent's or the command's, is told by `--`.
 fn is_command_without_dashes(error: &clap::Error) -> bool {
+    has_a_word_too_many(error, &[" exec "])
+}
+
+/// `chat what is this`: a shell makes several arguments of it.
+fn is_request_without_quotes(error: &clap::Error) -> bool {
+    has_a_word_too_many(error, &[" chat ", " plan ", " run "])
+}
+
+/// A word that is no option stands where one of these commands takes none.
+fn has_a_word_too_many(error: &clap::Error, commands: &[&str]) -> bool {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let invalid = error.get(ContextKind::InvalidArg);
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     error.kind() == ErrorKind::UnknownArgument
         && matches!(invalid, Some(ContextValue::String(word)) if !word.starts_with('-'))
-        && usage.is_some_and(|usage| usage.contains(" exec "))
+        && usage.is_some_and(|usage| commands.iter().any(|name| usage.contains(name)))
 }
 
 /// Does what a command line at the prompt says, in the place it works in.
@@ -347,9 +366,15 @@ fn act(what: What) -> u8 {
             words,
         } => chat::chat(&setting, &choice, &go_on, words.as_deref()),
         What::Plan {
+            source,
+            actions: true,
+            ..
+        } => plan::actions(&source),
+        What::Plan {
             setting,
             source,
             json,
+            actions: false,
         } => plan::plan(&setting, &source, json),
         What::Run {
             setting,

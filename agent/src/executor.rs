@@ -9,6 +9,7 @@ pub mod pick;
 
 use hermitcrab_core::plan::{
     Failure, Kind, Level, Machine, Plan, Raw, Toolbox, Type, Value,
+    eval::Moment,
     interp::{Concern, Next, Reply, Status, ToolCall},
 };
 
@@ -112,6 +113,10 @@ pub fn run(
             Next::MakeDirectory(call) => {
                 let mut questions: Vec<Asked> = Vec::new();
                 let made = actions::make_parent(runtime, &call, steering(&call), &mut questions);
+                if made.is_err() {
+                    // That it is missing was told; why it stays so is not.
+                    onlooker.after(&call, made.as_ref());
+                }
                 machine.supply(reply(made));
             }
             Next::Extract {
@@ -136,7 +141,7 @@ pub fn run(
                 schema,
             } => {
                 onlooker.asks(&step);
-                let reply = ask_user(runtime, question, &schema);
+                let reply = ask_user(runtime, question, &schema, onlooker);
                 if !onlooker.is_over() {
                     machine.supply(reply);
                 }
@@ -234,19 +239,69 @@ pub fn concern(concern: &Concern) -> String {
     }
 }
 
-fn ask_user(runtime: &mut Runtime, question: String, schema: &Type) -> Reply {
+/// How often a person is asked for a value before what they type counts as none.
+const ASKED_MAX: usize = 3;
+/// Letters of an answer that are told again.
+const ANSWER_LETTERS_MAX: usize = 60;
+
+/// Asks for a value, and again where what came is of another form: a slip of the fingers would
+/// otherwise end all that depends on it.
+fn ask_user(
+    runtime: &mut Runtime,
+    question: String,
+    schema: &Type,
+    onlooker: &mut dyn Onlooker,
+) -> Reply {
     let choices = match &schema.kind {
         Kind::Choice(words) => Some(words.clone()),
         Kind::Truth => Some(vec!["yes".to_owned(), "no".to_owned()]),
         _ => None,
     };
     let by = runtime.first_agent();
-    let answer = match runtime.clarify(by, &Inquiry { question, choices }) {
-        Ok(Some(answer)) => answer,
-        Ok(None) => return Reply::Failed(Failure::NobodyToAsk),
-        Err(_) => return Reply::Failed(Failure::Refused),
+    let wanted = match form(schema) {
+        Some(form) => format!("{question} ({form})"),
+        None => question,
     };
-    typed_in(&answer, schema).map_or(Reply::Failed(Failure::NotEnoughInformation), Reply::Result)
+    let mut asking = Inquiry {
+        question: wanted.clone(),
+        choices,
+    };
+    for _ in 0..ASKED_MAX {
+        let answer = match runtime.clarify(by, &asking) {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return Reply::Failed(Failure::NobodyToAsk),
+            Err(_) => return Reply::Failed(Failure::Refused),
+        };
+        if let Some(raw) = typed_in(&answer, schema) {
+            return Reply::Result(raw);
+        }
+        if onlooker.is_over() {
+            break;
+        }
+        let said: String = answer.trim().chars().take(ANSWER_LETTERS_MAX).collect();
+        asking.question = format!("`{said}` is no answer here; {wanted}");
+    }
+    Reply::Failed(Failure::NotEnoughInformation)
+}
+
+/// What is to be typed, where it is not any text.
+fn form(schema: &Type) -> Option<String> {
+    let form = match &schema.kind {
+        Kind::Whole => "a whole number".to_owned(),
+        Kind::Number => "a number".to_owned(),
+        Kind::Time => "a date as 2026-01-31, or with a time, 2026-01-31T08:30".to_owned(),
+        Kind::List(item) => match form(item) {
+            Some(item) => format!("one or more, with commas between them, each {item}"),
+            None => "one or more, with commas between them".to_owned(),
+        },
+        Kind::Optional(item) => match form(item) {
+            Some(item) => format!("{item}, or nothing"),
+            None => "or nothing".to_owned(),
+        },
+        Kind::Truth | Kind::Text | Kind::Path | Kind::Choice(_) => return None,
+        Kind::Never | Kind::Nothing | Kind::Record(_) => return None,
+    };
+    Some(form)
 }
 
 /// What a person typed, as a value of this type.
@@ -268,6 +323,8 @@ fn typed_in(answer: &str, schema: &Type) -> Option<Raw> {
                 .map(|part| typed_in(part, item))
                 .collect::<Option<_>>()?,
         ),
+        Kind::Choice(words) if !words.iter().any(|word| word == answer) => return None,
+        Kind::Time if Moment::parse(answer).is_none() => return None,
         Kind::Text | Kind::Path | Kind::Time | Kind::Choice(_) => Raw::Text(answer.to_owned()),
         Kind::Never | Kind::Nothing | Kind::Record(_) => return None,
     };

@@ -12,4 +12,5 @@ pub mod json;
 pub mod outside;
 pub mod schema;
 pub mod show;
+pub mod vocabulary;
 pub mod write;

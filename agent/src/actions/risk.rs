@@ -69,6 +69,32 @@ fn is_workspace(path: &str, workspace: &Path) -> bool {
     lexical(&workspace.join(path)).is_some_and(|path| path == workspace)
 }
 
+/// The places that the plan itself writes for a call.
+fn places(with: &[(String, Expr)]) -> Vec<&str> {
+    let mut places = Vec::new();
+    for name in ["path", "paths", "from", "to", "into"] {
+        if let Some(expr) = literal(with, name) {
+            texts(expr, &mut places);
+        }
+    }
+    places
+}
+
+/// Why a call can never be made: what it names, and what is wrong with that.
+#[must_use]
+pub fn never<'s>(step: &'s Step, workspace: &Path) -> Option<(&'s str, &'static str)> {
+    let What::Call { tool, with } = &step.what else {
+        return None;
+    };
+    places(with).into_iter().find_map(|path| {
+        if leads_out(path, workspace) {
+            return Some((path, "outside the workspace"));
+        }
+        let is_all = tool == "delete_files" && is_workspace(path, workspace);
+        is_all.then_some((path, "the workspace itself"))
+    })
+}
+
 /// The risk of a step, seen from the workspace. What a tool outside can break
 /// is its user's word; without one it counts as the worst.
 #[must_use]
@@ -89,13 +115,7 @@ pub fn of(step: &Step, workspace: &Path, toolbox: &Toolbox) -> Risk {
             | What::Fail(_) => Risk::Low,
         };
     };
-    let mut places = Vec::new();
-    for name in ["path", "paths", "from", "to", "into"] {
-        if let Some(expr) = literal(with, name) {
-            texts(expr, &mut places);
-        }
-    }
-    if places.iter().any(|path| leads_out(path, workspace)) {
+    if never(step, workspace).is_some() {
         return Risk::Blocked;
     }
     let says_true = |name| matches!(literal(with, name), Some(expr) if *expr != Expr::Literal(Raw::Truth(false)));
@@ -104,7 +124,6 @@ pub fn of(step: &Step, workspace: &Path, toolbox: &Toolbox) -> Risk {
         "create_file" if says_true("replace") => Risk::High,
         "create_file" | "create_directory" | "copy_file" | "move_file" | "move_files"
         | "organize_by_type" => Risk::Medium,
-        "delete_files" if places.iter().any(|path| is_workspace(path, workspace)) => Risk::Blocked,
         "run_command" => Risk::Medium,
         other => match toolbox.get(other).and_then(|tool| tool.risk) {
             Some(StatedRisk::Low) => Risk::Low,

@@ -60,6 +60,8 @@ pub const PLAN: &str = r#"Examples:
   hermitcrab plan 'put the pictures into folders by month'
   # yours; no model is needed
   hermitcrab plan --plan tidy.json
+  # what one can be written with
+  hermitcrab plan --actions
 
 A plan:
   {"version": 1, "summary": "list the notes", "steps": [

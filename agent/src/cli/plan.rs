@@ -39,7 +39,7 @@ use crate::{
         ask::{NoPlan, Planner},
         draft,
         outside::{self, Outside},
-        show,
+        show, vocabulary,
     },
     runtime::{GrantWords, Runtime},
     screen::visible,
@@ -50,7 +50,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub struct Source {
     /// What is to be done, in plain words; a model makes the plan
-    #[arg(required_unless_present = "plan", conflicts_with = "plan")]
+    #[arg(conflicts_with = "plan")]
     request: Option<String>,
     /// A plan as JSON, `-` for the standard input; no model is needed then
     #[arg(long, value_name = "FILE")]
@@ -101,7 +101,10 @@ fn planned(
     let request = match (&source.plan, &source.request) {
         (Some(file), _) => return Ok((read_plan(file, source.toolbox()?)?, None)),
         (None, Some(request)) => request,
-        (None, None) => return Err(("there is nothing to do".to_owned(), exit::USAGE)),
+        (None, None) => {
+            let why = "there is nothing to do: say in words what is to be done, which a model plans, or name a plan of yours with `--plan FILE`";
+            return Err((why.to_owned(), exit::USAGE));
+        }
     };
     let toolbox = source.toolbox()?;
     let mut backend = planner(setting, source)?;
@@ -203,6 +206,14 @@ pub struct How {
 /// Shows the plan and what it needs.
 pub fn plan(setting: &Setting, source: &Source, as_json: bool) -> u8 {
     told(only_plan(setting, source, as_json))
+}
+
+/// Shows what a plan can be written with.
+pub fn actions(source: &Source) -> u8 {
+    told(source.toolbox().map(|toolbox| {
+        print(&visible(&vocabulary::listed(&toolbox)));
+        exit::OK
+    }))
 }
 
 /// Carries it out.

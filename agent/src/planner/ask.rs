@@ -9,12 +9,10 @@ use std::{fmt::Write as _, sync::Arc};
 use hermitcrab_core::{
     grant::AgentId,
     outcome::Denial,
-    plan::{
-        FlowRules, Kind, Plan, PlanError, Toolbox, Type, builtin::Builtin, builtin::Over, check,
-    },
+    plan::{FlowRules, Plan, PlanError, Toolbox, check},
 };
 
-use super::{draft, schema};
+use super::{draft, schema, vocabulary};
 use crate::{
     digest::sha256,
     model::{Finish, Message, ModelError, ModelPort, ModelRequest, Schema},
@@ -180,61 +178,10 @@ fn unfenced(text: &str) -> &str {
     inner().unwrap_or(text).trim()
 }
 
-fn words(kind: &Type) -> String {
-    match &kind.kind {
-        Kind::Never | Kind::Nothing => "nothing".to_owned(),
-        Kind::Truth => "truth".to_owned(),
-        Kind::Whole => "whole".to_owned(),
-        Kind::Number => "number".to_owned(),
-        Kind::Text => "text".to_owned(),
-        Kind::Path => "path".to_owned(),
-        Kind::Time => "time".to_owned(),
-        Kind::Choice(words) => words.join("|"),
-        Kind::List(item) => format!("[{}]", words(item)),
-        Kind::Optional(item) => format!("{}?", words(item)),
-        Kind::Record(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, field)| format!("{name}: {}", words(field)))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-    }
-}
-
 /// What the planning model is told.
 #[must_use]
 pub fn instructions(toolbox: &Toolbox) -> String {
-    let mut out = String::from(RULES);
-    out.push_str("\nTools:\n");
-    for tool in toolbox.all() {
-        let params: Vec<String> = tool
-            .params
-            .iter()
-            .map(|param| {
-                let mark = if param.required { "" } else { "?" };
-                format!("{}{mark}: {}", param.name, words(&param.kind))
-            })
-            .collect();
-        let _ = writeln!(
-            out,
-            "- {}({}) gives {}",
-            tool.name,
-            params.join(", "),
-            words(&tool.result)
-        );
-    }
-    out.push_str("\nFunctions, as {\"fn\": NAME, \"of\": [VALUES]}:\n");
-    for builtin in Builtin::ALL {
-        let _ = writeln!(out, "- {}: {}", builtin.as_str(), builtin.doc());
-    }
-    out.push_str(
-        "\nFunctions over a list, as {\"fn\": NAME, \"of\": LIST, \"as\": ITEM, \"by\": VALUE}:\n",
-    );
-    for over in Over::ALL {
-        let _ = writeln!(out, "- {}: {}", over.as_str(), over.doc());
-    }
-    out
+    format!("{RULES}\n{}", vocabulary::listed(toolbox))
 }
 
 const RULES: &str = r#"You plan; you never see what files hold or what programs print. Answer with one JSON document and nothing else:

@@ -17,6 +17,21 @@ use super::json::{Strict, TWICE};
 pub const DRAFT_BYTES_MAX: usize = 1 << 20;
 /// The version of the form.
 pub const VERSION: u64 = 1;
+/// The keys of a plan.
+pub const KEYS: [&str; 3] = ["version", "summary", "steps"];
+/// What a step can be, by the key that says so, and the keys that may stand beside it.
+pub const KINDS: [(&str, &[&str]); 10] = [
+    ("call", &["with"]),
+    ("let", &[]),
+    ("for_each", &["as", "at_most", "do", "gives"]),
+    ("if", &["then", "else"]),
+    ("extract", &["ask", "schema"]),
+    ("ask_user", &["schema"]),
+    ("confirm", &[]),
+    ("delegate", &["tools"]),
+    ("answer", &[]),
+    ("fail", &[]),
+];
 
 type Object = Map<String, Value>;
 
@@ -43,7 +58,7 @@ pub fn read(text: &[u8]) -> Result<PlanDraft, Vec<PlanError>> {
         return Err(whole(ErrorKind::NotAPlan));
     };
     let mut reader = Reader::default();
-    reader.known(&plan, &[], &["version", "summary", "steps"]);
+    reader.known(&plan, &[], &KEYS);
     if plan.get("version").and_then(Value::as_u64) != Some(VERSION) {
         reader.error(ErrorKind::Version);
     }
@@ -161,20 +176,15 @@ impl Reader {
     }
 
     fn what(&mut self, mut step: Object, depth: usize) -> Option<What> {
-        const KINDS: [&str; 10] = [
-            "call", "let", "for_each", "if", "extract", "ask_user", "confirm", "delegate",
-            "answer", "fail",
-        ];
-        let kind_of = |key: &String| KINDS.into_iter().find(|kind| kind == key);
+        let kind_of = |key: &String| KINDS.into_iter().find(|(kind, _)| kind == key);
         let mut kinds = step.keys().filter_map(kind_of);
-        let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+        let (Some((kind, more)), None) = (kinds.next(), kinds.next()) else {
             return self.wrong(ErrorKind::NotAPlan);
         };
-        let usual = ["id", "after", kind];
+        self.known(&step, &["id", "after", kind], more);
         let value = step.get_mut(kind)?.take();
         match kind {
             "call" => {
-                self.known(&step, &usual, &["with"]);
                 let tool = self.text(value)?;
                 let with = match step.remove("with") {
                     None => Vec::new(),
@@ -183,12 +193,8 @@ impl Reader {
                 };
                 Some(What::Call { tool, with })
             }
-            "let" => {
-                self.known(&step, &usual, &[]);
-                Some(What::Let(self.expr(value, 0)?))
-            }
+            "let" => Some(What::Let(self.expr(value, 0)?)),
             "for_each" => {
-                self.known(&step, &usual, &["as", "at_most", "do", "gives"]);
                 let at_most = match step.get("at_most") {
                     None => None,
                     Some(bound) => match bound.as_u64().and_then(|bound| u32::try_from(bound).ok())
@@ -209,54 +215,33 @@ impl Reader {
                     gives,
                 })
             }
-            "if" => {
-                self.known(&step, &usual, &["then", "else"]);
-                Some(What::If {
-                    test: self.expr(value, 0)?,
-                    then: self.block(step.remove("then"), depth)?,
-                    or_else: match step.remove("else") {
-                        None => Vec::new(),
-                        other => self.block(other, depth)?,
-                    },
-                })
-            }
-            "extract" => {
-                self.known(&step, &usual, &["ask", "schema"]);
-                Some(What::Extract {
-                    from: self.expr(value, 0)?,
-                    ask: self.text(step.remove("ask").unwrap_or_default())?,
-                    schema: self.schema(step.get("schema"))?,
-                })
-            }
-            "ask_user" => {
-                self.known(&step, &usual, &["schema"]);
-                Some(What::AskUser {
-                    question: self.text(value)?,
-                    schema: match step.get("schema") {
-                        None => Kind::Text.at(Level::User),
-                        other => self.schema(other)?,
-                    },
-                })
-            }
-            "confirm" => {
-                self.known(&step, &usual, &[]);
-                Some(What::Confirm(self.expr(value, 0)?))
-            }
-            "delegate" => {
-                self.known(&step, &usual, &["tools"]);
-                Some(What::Delegate {
-                    from: self.expr(value, 0)?,
-                    tools: self.texts(step.remove("tools").unwrap_or_default())?,
-                })
-            }
-            "answer" => {
-                self.known(&step, &usual, &[]);
-                Some(What::Answer(self.expr(value, 0)?))
-            }
-            _ => {
-                self.known(&step, &usual, &[]);
-                Some(What::Fail(self.text(value)?))
-            }
+            "if" => Some(What::If {
+                test: self.expr(value, 0)?,
+                then: self.block(step.remove("then"), depth)?,
+                or_else: match step.remove("else") {
+                    None => Vec::new(),
+                    other => self.block(other, depth)?,
+                },
+            }),
+            "extract" => Some(What::Extract {
+                from: self.expr(value, 0)?,
+                ask: self.text(step.remove("ask").unwrap_or_default())?,
+                schema: self.schema(step.get("schema"))?,
+            }),
+            "ask_user" => Some(What::AskUser {
+                question: self.text(value)?,
+                schema: match step.get("schema") {
+                    None => Kind::Text.at(Level::User),
+                    other => self.schema(other)?,
+                },
+            }),
+            "confirm" => Some(What::Confirm(self.expr(value, 0)?)),
+            "delegate" => Some(What::Delegate {
+                from: self.expr(value, 0)?,
+                tools: self.texts(step.remove("tools").unwrap_or_default())?,
+            }),
+            "answer" => Some(What::Answer(self.expr(value, 0)?)),
+            _ => Some(What::Fail(self.text(value)?)),
         }
     }
 
@@ -381,7 +366,7 @@ impl Reader {
 }
 
 /// `name`, `name.field`, `name.list[0].field`.
-fn parse_reference(text: &str) -> Option<(String, Vec<Hop>)> {
+pub fn parse_reference(text: &str) -> Option<(String, Vec<Hop>)> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, mut rest) = text.split_at_checked(end)?;
     let mut path = Vec::new();

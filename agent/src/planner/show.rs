@@ -348,7 +348,31 @@ pub fn plan(plan: &Plan, workspace: &Path) -> String {
     for notice in plan.notices() {
         let _ = writeln!(out, "note: {}", self::notice(notice, plan));
     }
+    blocked(plan.steps(), workspace, &mut out);
     out
+}
+
+/// Why it will not be carried out, if so.
+fn blocked(steps: &[Step], workspace: &Path, out: &mut String) {
+    for step in steps {
+        if let Some((place, why)) = risk::never(step, workspace) {
+            let (id, place) = (&step.id, quoted(place));
+            let _ = writeln!(
+                out,
+                "note: {id} is about {place}, which is {why}: the plan will not be carried out"
+            );
+        }
+        for block in step.what.blocks() {
+            blocked(block, workspace, out);
+        }
+    }
+}
+
+/// How many steps there are, those in blocks included.
+#[must_use]
+pub fn count(steps: &[Step]) -> usize {
+    let blocks = |step: &Step| step.what.blocks().map(count).sum::<usize>();
+    steps.iter().map(|step| 1 + blocks(step)).sum()
 }
 
 /// What data will decide, or who would see it, and what follows.

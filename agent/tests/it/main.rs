@@ -81,6 +81,7 @@ mod outside;
 mod owners;
 mod patches;
 mod person;
+mod plan_author;
 mod plan_moves;
 mod plan_shown;
 mod plan_terminal;

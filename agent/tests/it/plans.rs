@@ -103,11 +103,12 @@ fn who_writes_no_plan_is_told_where_it_breaks_and_the_help_shows_one() {
     let ran = run_text(&home, "{\"version\": 1,\n \"steps\": [}", &[]);
     assert_eq!(ran.code, Some(64));
     assert!(
-        ran.err.contains("(not-json), line 2 column 12\n"),
+        ran.err
+            .contains("(not-json): expected value at line 2 column 12\n"),
         "{}",
         ran.err
     );
-    let next = "`hermitcrab plan --help` shows what one looks like\n";
+    let next = "`hermitcrab plan --actions` what may be called\n";
     assert!(ran.err.ends_with(next), "{}", ran.err);
 
     let help = home.ok(&["plan", "--help"]);

@@ -19,6 +19,7 @@ use crate::{
     actions::{self, Risk, risk},
     cli::{Setting, Trouble, open},
     exit,
+    planner::show,
     runtime::{GrantWords, Runtime},
 };
 
@@ -75,7 +76,7 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
             by_user: true,
             each: how.step.then_some(Risk::Low),
         };
-        let these = match plan.steps().len() {
+        let these = match show::count(plan.steps()) {
             1 => "this step".to_owned(),
             steps => format!("these {steps} steps"),
         };

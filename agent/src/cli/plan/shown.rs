@@ -98,21 +98,13 @@ impl Onlooker for Shown<'_> {
             Ok(did) => {
                 let mark = if did.already { "=" } else { "+" };
                 let undo = match &did.undo {
-                    Some(undo) => format!("; to undo: {}", undo.escape_debug()),
+                    Some(undo) => format!("; to undo: {}", plain(undo)),
                     None => String::new(),
                 };
-                print(&format!(
-                    "{mark} {}: {}{undo}",
-                    call.step,
-                    did.told.escape_debug()
-                ));
+                print(&format!("{mark} {}: {}{undo}", call.step, plain(&did.told)));
             }
             Err(trouble) => {
-                print(&format!(
-                    "! {}: {}",
-                    call.step,
-                    trouble.words.escape_debug()
-                ));
+                print(&format!("! {}: {}", call.step, plain(&trouble.words)));
             }
         }
     }
@@ -122,7 +114,7 @@ impl Onlooker for Shown<'_> {
             let came = json!({"failure": trouble.failure.as_str(), "told": trouble.words});
             json!({"v": 1, "type": "extract", "step": step, "came": came}).to_string()
         } else {
-            format!("! {step}: {}", trouble.words.escape_debug())
+            format!("! {step}: {}", plain(&trouble.words))
         });
     }
 
@@ -130,16 +122,7 @@ impl Onlooker for Shown<'_> {
         if self.json {
             print(&json!({"v": 1, "type": "say", "text": text}).to_string());
         } else {
-            // Text of others must not draw on the terminal.
-            let lines: Vec<String> = text
-                .split('\n')
-                .map(|line| {
-                    line.escape_debug()
-                        .to_string()
-                        .replace("\\\"", "\"")
-                        .replace("\\'", "'")
-                })
-                .collect();
+            let lines: Vec<String> = text.split('\n').map(plain).collect();
             print(&lines.join("\n"));
         }
     }
@@ -152,6 +135,23 @@ impl Onlooker for Shown<'_> {
         let plan = further::plan(&self.further, runtime, text, tools)?;
         each_risk(&plan, plan.steps(), runtime.workspace(), &mut self.risks);
         Some(plan)
+    }
+}
+
+/// A line with the text of others in it, which must not draw on the terminal.
+fn plain(line: &str) -> String {
+    let line = line.escape_debug().to_string();
+    line.replace("\\\"", "\"").replace("\\'", "'")
+}
+
+/// Why a step came to nothing, where no call of its said so before.
+const fn in_words(failure: Failure) -> &'static str {
+    match failure {
+        Failure::BadResult => ": what came is not of the form that is asked for",
+        Failure::NoValue => ": its value cannot be computed",
+        Failure::NotEnoughInformation => ": what came does not say it",
+        Failure::NobodyToAsk => ": nobody is there who could be asked",
+        _ => "",
     }
 }
 
@@ -204,11 +204,13 @@ pub(super) fn summed_up(machine: &Machine, as_json: bool) -> u8 {
                 report.step
             ));
         } else if let Status::Failed(failure) = &report.status {
-            print(&format!(
-                "- {}: {} ({failure})",
-                report.step,
-                report.status.as_str()
-            ));
+            let status = report.status.as_str();
+            let code = failure.to_string();
+            let why = match code == status {
+                true => String::new(),
+                false => format!(" ({code}){}", in_words(*failure)),
+            };
+            print(&format!("- {}: {status}{why}", report.step));
         }
     }
     if as_json {
