@@ -81,7 +81,8 @@ enum What {
         choice: choice::Choice,
         #[command(flatten)]
         go_on: conversations::GoOn,
-        /// What to say; without it each line of the standard input is said
+        /// What to say; `-` for all of the standard input at once; without it each line of that
+        /// is said
         words: Option<String>,
     },
     /// Check a plan and show its steps, their risk, and what each needs

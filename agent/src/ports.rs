@@ -55,6 +55,8 @@ pub struct Ended {
     pub id: String,
     /// The command, as it is told in a line.
     pub command: String,
+    /// Why that is no success, if it is none: `with status 1`.
+    pub failed: Option<String>,
     /// Whether it has changed something that is still to be decided.
     pub is_to_decide: bool,
 }

@@ -34,7 +34,9 @@ pub fn note(written: &io::Result<()>) {
         && error.kind() != ErrorKind::BrokenPipe
         && !IS_LOST.swap(true, Ordering::Relaxed)
     {
-        err(format_args!("cannot write the output: {error}\n"));
+        err(format_args!(
+            "hermitcrab: cannot write the output: {error}\n"
+        ));
     }
 }
 

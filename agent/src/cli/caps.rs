@@ -37,6 +37,12 @@ use crate::{
 pub struct Caps {
     #[command(flatten)]
     place: Where,
+    /// As `list` takes it, which is what is done without a command
+    #[arg(long)]
+    all: bool,
+    /// As `list` takes it
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     what: Option<CapsWhat>,
 }
@@ -86,6 +92,9 @@ enum CapsWhat {
 pub struct Remembered {
     #[command(flatten)]
     place: Where,
+    /// As `list` takes it, which is what is done without a command
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     what: Option<RememberedWhat>,
 }
@@ -113,10 +122,19 @@ fn standing_id(text: &str) -> Result<StandingId, String> {
         .map_err(|_| "it is the name of a standing grant, such as standing3".to_owned())
 }
 
+/// What is said where words of the list stand before another command.
+pub(super) fn of_the_list(words: &str) -> Trouble {
+    let why = format!("{words} for the list of what is kept, and not for this");
+    (why, exit::USAGE)
+}
+
 pub fn caps(caps: &Caps) -> u8 {
     report(match &caps.what {
-        None => list(&caps.place, false, false),
-        Some(CapsWhat::List { all, json }) => list(&caps.place, *all, *json),
+        None => list(&caps.place, caps.all, caps.json),
+        Some(CapsWhat::List { all, json }) => {
+            list(&caps.place, *all || caps.all, *json || caps.json)
+        }
+        Some(_) if caps.all || caps.json => Err(of_the_list("`--all` and `--json` are")),
         Some(CapsWhat::Grant { grants }) => grant(&caps.place, grants),
         Some(CapsWhat::Confirm { ids }) => confirm(&caps.place, ids),
         Some(CapsWhat::Revoke { ids }) => revoke(&caps.place, ids),
@@ -126,8 +144,9 @@ pub fn caps(caps: &Caps) -> u8 {
 
 pub fn remembered(remembered: &Remembered) -> u8 {
     report(match &remembered.what {
-        None => answers(&remembered.place, false),
-        Some(RememberedWhat::List { json }) => answers(&remembered.place, *json),
+        None => answers(&remembered.place, remembered.json),
+        Some(RememberedWhat::List { json }) => answers(&remembered.place, *json || remembered.json),
+        Some(_) if remembered.json => Err(of_the_list("`--json` is")),
         Some(RememberedWhat::Clear { id }) => clear(&remembered.place, *id),
     })
 }

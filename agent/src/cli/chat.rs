@@ -1,11 +1,15 @@
 //! `chat`: a conversation with a model that works in the workspace.
 
-use std::{cell::Cell, io::IsTerminal as _, rc::Rc};
+use std::{
+    cell::Cell,
+    io::{IsTerminal as _, Read as _},
+    rc::Rc,
+};
 
 use hermitcrab_core::outcome::DenialCode;
 
 use super::{
-    Setting, begin,
+    Setting, Trouble, begin,
     choice::{Choice, NO_MODEL, backend, let_talk},
     conversations::{GoOn, Going},
     cron, no_text, open, say,
@@ -21,9 +25,60 @@ use crate::{
     runtime::{Fate, GrantWords, Runtime},
 };
 
+/// The most that is taken from the standard input as one message.
+const INPUT_BYTES_MAX: u64 = 4 << 20;
+
+/// All of the standard input, as one message.
+fn whole_input() -> Result<String, Trouble> {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(INPUT_BYTES_MAX + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| {
+            (
+                format!("cannot read the standard input: {error}"),
+                exit::USAGE,
+            )
+        })?;
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > INPUT_BYTES_MAX {
+        let most = INPUT_BYTES_MAX >> 20;
+        let why = format!(
+            "the standard input is longer than the {most} MiB a message may have; have the model read it from a file"
+        );
+        return Err((why, exit::USAGE));
+    }
+    String::from_utf8(text).map_err(|_| {
+        let why = "the standard input is not UTF-8, and what is said to a model is text";
+        (why.to_owned(), exit::USAGE)
+    })
+}
+
+/// What is to be said, if the command line says so.
+fn said(words: Option<&str>) -> Result<Option<String>, Trouble> {
+    let words = match words {
+        None => return Ok(None),
+        Some("-") => whole_input()?,
+        Some(words) => words.to_owned(),
+    };
+    if words.trim().is_empty() {
+        let why = "there is nothing to say: the words are empty";
+        return Err((why.to_owned(), exit::USAGE));
+    }
+    Ok(Some(words))
+}
+
 pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str>) -> u8 {
     let cancel = Cancel::default();
     let mut is_alone = false;
+    let words = match said(words) {
+        Ok(words) => words,
+        Err((message, code)) => {
+            say(&message);
+            return code;
+        }
+    };
+    let words = words.as_deref();
     let ready = open::ground(&setting.place).and_then(|ground| {
         let backend = backend(&ground, choice, &cancel)?;
         let backend = backend.ok_or_else(|| (NO_MODEL.to_owned(), exit::USAGE))?;

@@ -39,6 +39,9 @@ use crate::{
 pub struct Cron {
     #[command(flatten)]
     place: Where,
+    /// As `list` takes it, which is what is done without a command
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     what: Option<CronWhat>,
 }
@@ -78,7 +81,8 @@ pub fn cron(cron: &Cron) -> u8 {
         .as_ref()
         .unwrap_or(&CronWhat::List { json: false })
     {
-        CronWhat::List { json } => list(&cron.place, *json),
+        CronWhat::List { json } => list(&cron.place, *json || cron.json),
+        _ if cron.json => Err(caps::of_the_list("`--json` is")),
         CronWhat::Grant { job, grants } => grant(&cron.place, job, grants),
         CronWhat::Remove { jobs } => remove(&cron.place, jobs),
         CronWhat::Tick { choice } => tick(&cron.place, choice),

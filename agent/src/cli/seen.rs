@@ -188,9 +188,14 @@ fn reason(result: &ToolResult) -> String {
         return format!("ended with status {status}");
     }
     let fate = fate(&result.fate);
-    let error = serde_json::from_str::<Value>(&result.text)
-        .ok()
-        .and_then(|told| told.get("error")?.as_str().map(str::to_owned));
+    let error = match serde_json::from_str::<Value>(&result.text) {
+        Ok(told) => told.get("error").and_then(Value::as_str).map(str::to_owned),
+        // Of a tool there is none of, a sentence; which there are is for the model.
+        Err(_) if result.fate == Fate::ToolError => {
+            result.text.split(". ").next().map(str::to_owned)
+        }
+        Err(_) => None,
+    };
     let Some(error) = error.filter(|error| !error.trim().is_empty()) else {
         return fate;
     };
@@ -309,6 +314,12 @@ mod tests {
         // Calls beside each other: each is named that is not the last one shown.
         seen.begun(first, &call("read_file"), &json!({"path": "b"}));
         seen.begun(first, &call("read_file"), &json!({"path": "c"}));
+        let no_tool = ToolResult {
+            text: "Tool 'x' does not exist. Available tools: patch".to_owned(),
+            fate: Fate::ToolError,
+        };
+        let told = super::reason(&no_tool);
+        assert_eq!(told, "failed: Tool 'x' does not exist");
         let told = seen.over(first, &call("read_file"), &failed);
         assert!(told.is_some_and(|(_, told)| told.starts_with("    Read b: ")));
     }

@@ -21,7 +21,7 @@ pub struct Servers {
     /// The server to ask, as the configuration names it; without it they are listed
     #[arg(value_name = "SERVER")]
     name: Option<String>,
-    /// As JSON
+    /// As JSON; of the list, one for each line
     #[arg(long)]
     json: bool,
 }
@@ -40,13 +40,16 @@ pub fn servers(servers: &Servers) -> u8 {
 fn done(servers: &Servers) -> Result<u8, Trouble> {
     let declared = open::seen_from(&servers.setting.place)?.servers();
     let Some(name) = &servers.name else {
-        if declared.is_empty() {
+        if declared.is_empty() && !servers.json {
             println!(
                 "no servers are configured; `hermitcrab servers --help` shows how one is declared"
             );
         }
         for server in declared {
-            println!("{}  {}", server.name, server.place());
+            match servers.json {
+                true => println!("{}", json!({"name": server.name, "at": server.place()})),
+                false => println!("{}  {}", server.name, server.place()),
+            }
         }
         return Ok(exit::OK);
     };

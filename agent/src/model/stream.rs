@@ -180,7 +180,8 @@ impl Pieces {
             self.event(&line, &mut |_| {})?;
         }
         if !self.is_done && self.finish.is_none() {
-            return Err(ModelError::Unreadable("it stops in the middle".to_owned()));
+            let why = "it stops in the middle, where its connection ended; ask again";
+            return Err(ModelError::Unreadable(why.to_owned()));
         }
         if !self.refusal.is_empty() {
             return Err(ModelError::Declined(wire::one_line(&self.refusal)));

@@ -62,6 +62,14 @@ impl fmt::Display for NotBegun {
 
 impl std::error::Error for NotBegun {}
 
+impl NotBegun {
+    /// Whether nothing is wrong with what is there: the system does not let it be used.
+    #[must_use]
+    pub const fn is_of_the_system(&self) -> bool {
+        matches!(self, Self::Directory(OwnFileError::Io(..)))
+    }
+}
+
 /// Opens the ledger of a state directory, and looks whether what is kept there
 /// can be trusted.
 ///

@@ -45,6 +45,14 @@ impl fmt::Display for StateError {
 
 impl std::error::Error for StateError {}
 
+impl StateError {
+    /// Whether nothing is wrong with what is there: the system does not let it be used.
+    #[must_use]
+    pub const fn is_of_the_system(&self) -> bool {
+        matches!(self, Self::Directory(OwnFileError::Io(..)))
+    }
+}
+
 /// The key and the anchor of a state directory.
 #[derive(Debug)]
 pub struct State {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod named_key;
+mod whole_input;
 
 use std::{
     fs,

@@ -38,3 +38,40 @@ fn what_is_kept_is_seen_and_ended_from_the_home_where_nothing_can_be_worked_on()
     );
     assert!(from_home(&["doctor"]).out.contains("0 standing"));
 }
+
+/// That nothing can be kept in a place says nothing about what was kept: it is another code than
+/// that of a ledger that does not hold.
+#[test]
+fn where_nothing_can_be_kept_another_place_is_named_and_the_code_is_not_that_of_a_broken_ledger() {
+    let home = Home::new();
+    std::fs::write(home.path().join("file"), "").unwrap();
+    let state = home.path().join("file/state").display().to_string();
+    for words in [&["exec"][..], &["caps", "list"], &["chat"]] {
+        let mut words = words.to_vec();
+        words.extend(["--state-dir", &state]);
+        if words.first() == Some(&"exec") {
+            words.extend(["--", "true"]);
+        }
+        if words.first() == Some(&"chat") {
+            words.extend(["--model", "m", "--base-url", "http://127.0.0.1:1/v1", "hi"]);
+        }
+        let told = home.run(&words);
+        assert_eq!(told.code, Some(69), "{words:?}: {told:?}");
+        assert!(
+            told.err.contains("the state directory cannot be used")
+                && told.err.contains("`--state-dir DIR` names another"),
+            "{words:?}: {}",
+            told.err
+        );
+    }
+}
+
+#[test]
+fn a_state_directory_beside_the_workspace_is_named_from_there() {
+    let home = Home::new();
+    home.ok(&["exec", "--state-dir", "../st/of/this", "--", "true"]);
+    assert!(home.path().join("st/of/this/ledger.jsonl").is_file());
+    let below = home.run(&["exec", "--state-dir", "../proj/st", "--", "true"]);
+    assert_eq!(below.code, Some(64), "{below:?}");
+    assert!(below.err.contains("proj/st` is below it"), "{below:?}");
+}

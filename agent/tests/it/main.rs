@@ -22,6 +22,7 @@ mod afoot_killed;
 mod afoot_waits;
 mod append_only;
 mod around;
+mod as_json;
 mod asked;
 mod asked_once;
 mod audit_cli;

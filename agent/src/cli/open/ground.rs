@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use hermitcrab_core::{
@@ -159,10 +159,13 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
             exit::USAGE,
         )
     })?;
-    let state_dir = place
-        .state_dir
-        .as_ref()
-        .map_or_else(|| places.state_dir.clone(), |dir| places.current.join(dir));
+    let leads_up = |dir: &Path| dir.components().any(|part| part == Component::ParentDir);
+    let state_dir = match &place.state_dir {
+        None => places.state_dir.clone(),
+        // What lies below what is told by names from here on, and `..` is none.
+        Some(dir) if leads_up(dir) => led_to(&places.current.join(dir)),
+        Some(dir) => places.current.join(dir),
+    };
     // Either may be reached through links, the file by itself, too, and be made only later.
     let own: Vec<PathBuf> = std::iter::once(state_dir.as_path())
         .chain(places.config_file.parent())
@@ -249,7 +252,9 @@ impl Ground {
     pub fn state(&self) -> Result<Option<State>, Trouble> {
         match State::open(&self.state_dir) {
             Ok(state) => Ok(Some(state)),
-            Err(StateError::Directory(error)) => Err((error.to_string(), exit::LEDGER)),
+            // That nothing can be kept here says nothing about what was.
+            Err(error) if error.is_of_the_system() => Err((error.to_string(), exit::ENVIRONMENT)),
+            Err(error @ StateError::Directory(_)) => Err((error.to_string(), exit::LEDGER)),
             Err(error) => {
                 say(&error.to_string());
                 Ok(None)

@@ -112,8 +112,14 @@ impl Ground {
 
 /// What there is to begin with; a doubt about it is said.
 fn begun_in(ground: &Ground) -> Result<Begun, Trouble> {
-    let begun =
-        store::begin(&ground.state_dir).map_err(|error| (error.to_string(), exit::LEDGER))?;
+    let begun = store::begin(&ground.state_dir).map_err(|error| {
+        let code = if error.is_of_the_system() {
+            exit::ENVIRONMENT
+        } else {
+            exit::LEDGER
+        };
+        (error.to_string(), code)
+    })?;
     if let Some(doubt) = &begun.doubt {
         say(&doubt.to_string());
     }

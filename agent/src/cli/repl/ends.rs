@@ -57,7 +57,9 @@ impl Ends {
         } else {
             ""
         };
-        let line = format!("  background command ended: {}{then}", ended.command);
+        let how = ended.failed.as_ref();
+        let how = how.map_or_else(String::new, |how| format!(" {how}"));
+        let line = format!("  background command ended{how}: {}{then}", ended.command);
         self.screen.tone(Tone::Dim, &visible(&line))
     }
 
@@ -88,6 +90,7 @@ mod tests {
         let ended = |id: &str, is_to_decide| Ended {
             id: id.to_owned(),
             command: format!("`{id}`"),
+            failed: (id == "b").then(|| "with status 1".to_owned()),
             is_to_decide,
         };
         ends.ended(ended("a", true));
@@ -99,7 +102,7 @@ mod tests {
         ends.ended(ended("b", false));
         assert_eq!(
             lines.try_iter().collect::<Vec<_>>(),
-            ["  background command ended: `b`"]
+            ["  background command ended with status 1: `b`"]
         );
         ends.works();
         ends.ended(ended("c", false));
@@ -113,6 +116,7 @@ mod tests {
         let ended = || Ended {
             id: "a".to_owned(),
             command: "`a`".to_owned(),
+            failed: None,
             is_to_decide: false,
         };
         assert_eq!(ends.waits(&[]), [""; 0]);

@@ -16,7 +16,7 @@ use hermitcrab_core::{
     outcome::{Denial, Outcome},
     session::Event,
 };
-use hermitcrab_sandbox::spawn::{Finished, Running, SpawnError};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Running, SpawnError};
 
 use super::{
     super::machine::Machine,
@@ -106,18 +106,18 @@ impl Attended {
         !is_told(&self.stop) && !is_told(&self.end) && self.lock().stopped.is_none()
     }
 
-    /// It ended by itself, and nobody has decided about it yet: whether there is something
-    /// to decide.
-    pub(super) fn ended_undecided(&self) -> Option<bool> {
+    /// It ended by itself, and nobody has decided about it yet: how, where that is known, and
+    /// whether there is something to decide.
+    pub(super) fn ended_undecided(&self) -> Option<(Option<Ending>, bool)> {
         if !self.has_ended_by_itself() {
             return None;
         }
         let state = self.lock();
         let finished = state.finished.as_ref().filter(|_| state.over)?;
-        let changes = finished
-            .as_ref()
-            .map_or(&[][..], |finished| &finished.changes);
-        Some(changes.iter().any(|set| !set.is_empty()))
+        let finished = finished.as_ref().ok();
+        let changes = finished.map_or(&[][..], |finished| &finished.changes);
+        let has_changed = changes.iter().any(|set| !set.is_empty());
+        Some((finished.map(|finished| finished.ending), has_changed))
     }
 
     fn take(&self, bytes: &[u8]) {

@@ -8,6 +8,7 @@ use hermitcrab_core::{
     grant::AgentId,
     outcome::{Denial, DenialCode},
 };
+use hermitcrab_sandbox::spawn::Ending;
 use serde_json::Value;
 
 use super::{
@@ -27,11 +28,26 @@ const COMMAND_LETTERS_MAX: usize = 60;
 
 /// What is told of one that has ended by itself and is not decided about.
 pub(super) fn ended(id: &str, command: &str, shared: &Attended) -> Option<Ended> {
+    let (ending, is_to_decide) = shared.ended_undecided()?;
     Some(Ended {
         id: id.to_owned(),
         command: named(command),
-        is_to_decide: shared.ended_undecided()?,
+        failed: ending.and_then(failed),
+        is_to_decide,
     })
+}
+
+/// How a command ended that did not do what it was for.
+fn failed(ending: Ending) -> Option<String> {
+    match ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(status) => Some(format!("with status {status}")),
+        Ending::Signalled(signal) => Some(format!("by signal {signal}")),
+        Ending::TimedOut => Some("as its time was over".to_owned()),
+        Ending::OutOfMemory => Some("as its memory was used up".to_owned()),
+        Ending::OutOfRoom => Some("as its room on disk was used up".to_owned()),
+        Ending::Killed => Some("as it was killed".to_owned()),
+    }
 }
 
 impl Runtime {
