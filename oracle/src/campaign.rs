@@ -82,39 +82,33 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
             .reports
             .join(format!("target/bisim/{}", directory(args)))
     });
+    // From here on ^C is answered: reading the vectors takes a moment as well.
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
     // Before anything is installed or built for it.
-    if let Err(message) = Log::check(&place, args.resume) {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    let deal = match args.screen {
+        None => Deal::Worlds(args.target),
+        Some(_) => Deal::Screen,
+    };
+    if let Err(unwritten) = Log::check(&place, deal, args.seed, args.resume) {
+        return unwritten.exit();
     }
     let _alone = match environment::alone(&place, "--report") {
         Ok(alone) => alone,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(unwritten) => return unwritten.exit(),
     };
     let catalogue = match check::load(&ambient.root.join("vectors")) {
         Ok((_, catalogue)) => catalogue,
         Err(code) => return code,
     };
-    let interrupt = Interrupt::default();
-    let processes = Processes::default();
-    interrupt.watch(processes.clone());
     let mut starts = match environment::prepare(ambient, &args.hermes, &place, &processes) {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),
     };
-    let deal = match args.screen {
-        None => Deal::Worlds(args.target),
-        Some(_) => Deal::Screen,
-    };
     let log = match Log::open(&place, deal, args.seed, args.resume) {
         Ok(log) => log,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return exit::USAGE;
-        }
+        Err(unwritten) => return unwritten.exit(),
     };
     if let Err(lack) = environment::try_out(&mut starts, &processes) {
         return lack.exit(&interrupt);

@@ -30,6 +30,10 @@ use crate::{environment, exit};
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
+    // From here on ^C is answered: reading the vectors takes a moment as well.
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
     let vectors = args
         .vectors
         .clone()
@@ -59,10 +63,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         .unwrap_or_else(|| ambient.reports.join(usual));
     let _alone = match environment::alone(&report, "--report") {
         Ok(alone) => alone,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(unwritten) => return unwritten.exit(),
     };
     let outputs = Outputs {
         folder: &report,
@@ -71,13 +72,9 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         sarif: args.sarif.as_deref(),
         places: (&vectors, &ambient.root),
     };
-    if let Err(message) = outputs.begin() {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    if let Err(unwritten) = outputs.begin() {
+        return unwritten.exit();
     }
-    let interrupt = Interrupt::default();
-    let processes = Processes::default();
-    interrupt.watch(processes.clone());
     let mut starts = match environment::prepare(ambient, &args.hermes, &report, &processes) {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),

@@ -117,7 +117,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// Pairs of workers; default: two for each processor, since a pair often waits.
-    #[arg(long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// Only every n-th case, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
@@ -199,7 +199,7 @@ pub struct LeakArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_some)]
     pub count: usize,
     /// Cases at the same time; default: two for each processor.
-    #[arg(long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
@@ -253,7 +253,7 @@ pub struct FuzzArgs {
     #[arg(long, value_enum, default_value_t = crate::generate::Target::Commands)]
     pub target: crate::generate::Target,
     /// Trios of workers; default: the number of processors.
-    #[arg(long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// Only every n-th place, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
@@ -443,7 +443,7 @@ pub struct MigrateArgs {
     #[arg(long)]
     pub fresh: bool,
     /// Pairs of workers; default: two for each processor.
-    #[arg(long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = parse_some)]
     pub jobs: Option<usize>,
     /// A fault to plant in the agent, to see that a migration shows it; `selftest --list`
     /// names them, and the build needs the feature `planted-faults`.

@@ -8,7 +8,7 @@ use bisim_world::protocol::{Context, Drive, Job, RawTrace, Step, UserModel, Worl
 use serde_json::Value;
 
 use crate::ambient::Ambient;
-use crate::exit;
+use crate::exit::{self, Unwritten};
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
 use crate::interrupt::Interrupt;
 use crate::progress;
@@ -50,22 +50,22 @@ impl Lack {
 ///
 /// # Errors
 /// It cannot be made, or another run is writing to it.
-pub fn alone(place: &Path, option: &str) -> Result<File, Lack> {
-    let failed = |error: std::io::Error| Lack {
-        what: format!(
-            "cannot make the report directory `{}`: {error}",
-            place.display()
-        ),
-        help: format!("name another one with {option}"),
+pub fn alone(place: &Path, option: &str) -> Result<File, Unwritten> {
+    let failed = |error: std::io::Error| {
+        let cannot = format!("cannot make the report directory `{}`", place.display());
+        Unwritten::new(&cannot, &error, &format!("one with {option}"))
     };
     std::fs::create_dir_all(place).map_err(failed)?;
     let directory = File::open(place).map_err(failed)?;
     match directory.try_lock() {
         // Where a file system has no locks nobody can be told apart.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(directory),
-        Err(TryLockError::WouldBlock) => Err(Lack {
-            what: format!("another run is writing to `{}`", place.display()),
-            help: format!("wait for its end, or name another place with {option}"),
+        Err(TryLockError::WouldBlock) => Err(Unwritten {
+            message: format!(
+                "another run is writing to `{}`; wait for its end, or name another place with {option}",
+                place.display()
+            ),
+            code: exit::ENVIRONMENT,
         }),
     }
 }
@@ -75,7 +75,7 @@ pub fn alone(place: &Path, option: &str) -> Result<File, Lack> {
 ///
 /// # Errors
 /// It cannot, and why.
-pub fn writable(file: Option<&Path>, option: &str) -> Result<(), String> {
+pub fn writable(file: Option<&Path>, option: &str) -> Result<(), Unwritten> {
     let Some(file) = file else { return Ok(()) };
     let folder = file
         .parent()
@@ -95,10 +95,8 @@ pub fn writable(file: Option<&Path>, option: &str) -> Result<(), String> {
             false => std::fs::remove_file(file),
         })
         .map_err(|error| {
-            format!(
-                "cannot write `{}`: {error}; name another file with {option}",
-                file.display()
-            )
+            let cannot = format!("cannot write `{}`", file.display());
+            Unwritten::new(&cannot, &error, &format!("file with {option}"))
         })
 }
 
@@ -119,7 +117,7 @@ pub fn prepare(
     logs: &Path,
     processes: &Processes,
 ) -> Result<Starts, Lack> {
-    let env = hermes(ambient, version, processes)?;
+    // Before minutes are spent on what would be of no use without it.
     let extension = ambient
         .program
         .parent()
@@ -138,6 +136,7 @@ pub fn prepare(
             help: "without it Hermes cannot be driven; build it with `cargo build -p hermes-shim`"
                 .to_owned(),
         })?;
+    let env = hermes(ambient, version, processes)?;
     std::fs::create_dir_all(logs).map_err(|error| Lack {
         what: format!(
             "cannot make the report directory `{}`: {error}",
@@ -352,19 +351,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("a/b");
         let first = alone(&place, "--report").unwrap();
-        let lack = alone(&place, "--report").unwrap_err();
+        let other = alone(&place, "--report").unwrap_err();
         assert!(
-            lack.what.starts_with("another run is writing to"),
-            "{lack:?}"
+            other.message.starts_with("another run is writing to"),
+            "{other:?}"
         );
-        assert!(lack.help.contains("--report"), "{lack:?}");
+        assert!(other.message.contains("--report"), "{other:?}");
+        assert_eq!(other.code, exit::ENVIRONMENT);
         // The next one comes in as soon as it has ended, however it did.
         drop(first);
         assert!(alone(&place, "--report").is_ok());
         std::fs::write(dir.path().join("file"), "").unwrap();
-        let lack = alone(&dir.path().join("file/x"), "--out").unwrap_err();
-        assert!(lack.what.starts_with("cannot make"), "{lack:?}");
-        assert!(lack.help.contains("--out"), "{lack:?}");
+        let no_place = alone(&dir.path().join("file/x"), "--out").unwrap_err();
+        assert!(no_place.message.starts_with("cannot make"), "{no_place:?}");
+        assert!(no_place.message.contains("--out"), "{no_place:?}");
+        assert_eq!(no_place.code, exit::USAGE);
     }
 
     #[test]

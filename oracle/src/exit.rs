@@ -1,5 +1,7 @@
 //! Every exit code of `bisim`, in one place.
 
+use std::io::{Error, ErrorKind};
+
 /// All cases conform.
 pub const CONFORM: u8 = 0;
 /// A difference nobody has explained: `different` or `stricter-unnamed`.
@@ -28,9 +30,9 @@ Exit codes:
    3  the catalogue of known differences is stale, expired or malformed
    4  too many cases without a verdict, or chosen cases did not run
    5  a vector or its schema is invalid; nothing ran
-  64  the command line is wrong
+  64  the command line is wrong, or a place it names cannot be written
   69  something the run needs is missing; `bisim doctor` says what
-  70  bisim itself failed";
+  70  bisim itself failed, or a disk is full";
 
 /// The same for what judges no cases of the vectors: faults, leaks, operators, patterns, speed.
 pub const TRIED_HELP: &str = "\
@@ -38,9 +40,9 @@ Exit codes:
    0  all was tried, and holds
    1  something does not: it is named
    4  not all was tried (^C, or a budget that was spent)
-  64  the command line is wrong
+  64  the command line is wrong, or a place it names cannot be written
   69  something the run needs is missing; `bisim doctor` says what
-  70  bisim itself failed";
+  70  bisim itself failed, or a disk is full";
 
 /// The same for `migrate`, which judges calls and not cases; `shadow` ends with Hermes' own.
 pub const MIGRATE_HELP: &str = "\
@@ -51,8 +53,44 @@ Exit codes:
    4  something is missing from the plan; it says what
   64  the command line is wrong, or nothing of Hermes is in that home
   69  this machine cannot replay; the plan is written without
-  70  bisim itself failed
+  70  bisim itself failed, or a disk is full
 `shadow` ends with Hermes' own code.";
+
+/// An output that cannot be written, known before there is anything to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    /// What is said of it.
+    pub message: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Unwritten {
+    /// `cannot write X`, the system's word for why, and the option that names another place.
+    /// A place that is of no use is the command line's fault; that a disk is full is nobody's.
+    #[must_use]
+    pub fn new(cannot: &str, error: &Error, other: &str) -> Self {
+        let is_full = matches!(
+            error.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+        );
+        let (room, code) = match is_full {
+            true => ("make room there, or ", INTERNAL),
+            false => ("", USAGE),
+        };
+        Self {
+            message: format!("{cannot}: {error}; {room}name another {other}"),
+            code,
+        }
+    }
+
+    /// Prints it; the exit code.
+    #[must_use]
+    pub fn exit(&self) -> u8 {
+        eprintln!("error: {}", self.message);
+        self.code
+    }
+}
 
 /// What a finished run adds up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +126,29 @@ pub fn code(tally: Tally) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_that_is_of_no_use_is_told_apart_from_a_disk_that_is_full() {
+        let told = |errno: i32| {
+            let error = Error::from_raw_os_error(errno);
+            let told = Unwritten::new("cannot write `x`", &error, "file with --junit");
+            (told.message, told.code)
+        };
+        let (message, code) = told(nix::libc::EACCES);
+        assert_eq!(code, USAGE);
+        assert!(
+            message.ends_with("(os error 13); name another file with --junit"),
+            "{message}"
+        );
+        for errno in [nix::libc::ENOSPC, nix::libc::EDQUOT] {
+            let (message, code) = told(errno);
+            assert_eq!(code, INTERNAL);
+            assert!(
+                message.ends_with("; make room there, or name another file with --junit"),
+                "{message}"
+            );
+        }
+    }
 
     #[test]
     fn the_help_names_every_code_once() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ambient::Ambient;
 use crate::cli::{MergeArgs, ReportArgs};
+use crate::exit::Unwritten;
 use crate::known::Catalogue;
 use crate::report::publish::{self, Outputs, Run};
 use crate::report::{history, html, json, merge, table};
@@ -35,10 +36,7 @@ pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
             println!("{}", place.display());
             exit::CONFORM
         }
-        Err(message) => {
-            eprintln!("error: {message}");
-            exit::USAGE
-        }
+        Err(unwritten) => unwritten.exit(),
     }
 }
 
@@ -48,24 +46,32 @@ fn page(
     fuzz: &[PathBuf],
     vectors: (&Suites, &Catalogue),
     place: &Path,
-) -> Result<PathBuf, String> {
+) -> Result<PathBuf, Unwritten> {
+    let of_no_use = |message: String| Unwritten {
+        message,
+        code: exit::USAGE,
+    };
     let campaigns = fuzz
         .iter()
         .map(|folder| {
             serde_json::to_value(campaign::read(folder)?).map_err(|error| error.to_string())
         })
-        .collect::<Result<Vec<_>, _>>()?;
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(of_no_use)?;
     let summary = json::read_summary(from)
-        .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))?;
-    let results = json::read_results(from).map_err(|why| format!("{why}; run the check again"))?;
+        .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))
+        .map_err(of_no_use)?;
+    let results = json::read_results(from)
+        .map_err(|why| format!("{why}; run the check again"))
+        .map_err(of_no_use)?;
     // A page of part of them would look like one of a run that found less.
     if results.len() != summary.ran {
-        return Err(format!(
+        return Err(of_no_use(format!(
             "of {} cases that ran, `{}` holds {}; run the check again",
             summary.ran,
             from.join(json::LOG).display(),
             results.len()
-        ));
+        )));
     }
     html::write(
         &html::Page {
@@ -78,7 +84,6 @@ fn page(
         },
         place,
     )
-    .map_err(|why| format!("{why}; name another directory with --html"))
 }
 
 /// Puts several reports together and judges them as one run; returns the exit code.
@@ -147,14 +152,11 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         places: (&vectors, &ambient.root),
     };
     let begun = std::fs::create_dir_all(&args.out).map_err(|error| {
-        format!(
-            "cannot make the report directory `{}`: {error}; name another one with --out",
-            args.out.display()
-        )
+        let cannot = format!("cannot make the report directory `{}`", args.out.display());
+        Unwritten::new(&cannot, &error, "one with --out")
     });
-    if let Err(message) = begun.and_then(|()| outputs.begin()) {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    if let Err(unwritten) = begun.and_then(|()| outputs.begin()) {
+        return unwritten.exit();
     }
     let written = json::Log::create(&args.out)
         .and_then(|mut log| merged.results.iter().try_for_each(|result| log.add(result)))
@@ -163,7 +165,9 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         .and_then(|()| history::add(&args.out, &ambient.today, &summary));
     if !args.json {
         check::show_failures(&merged.results);
-        print!("{}", table::render(&summary, Some(&args.out)));
+        // A report that is not there is not named.
+        let report = written.is_ok().then_some(args.out.as_path());
+        print!("{}", table::render(&summary, report));
         if let Some(hint) = only_chosen(args, &merged) {
             println!("{hint}");
         }

@@ -23,9 +23,8 @@ use crate::{check, environment, exit};
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &SpeedArgs) -> u8 {
-    if let Err(message) = environment::writable(args.write.as_deref(), "--write") {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    if let Err(unwritten) = environment::writable(args.write.as_deref(), "--write") {
+        return unwritten.exit();
     }
     let (suites, _) = match check::load(&ambient.root.join("vectors")) {
         Ok(loaded) => loaded,

@@ -12,6 +12,7 @@ use super::spare::leave_out;
 use super::tally::Tally;
 use crate::case::{CaseFile, SCHEMA_VERSION};
 use crate::cli::Shard;
+use crate::exit::{self, Unwritten};
 use crate::generate::specimen::id_of;
 use crate::generate::{Specimen, Target};
 
@@ -73,23 +74,32 @@ pub struct Log {
 }
 
 impl Log {
-    /// Whether there is a log just where one is to be resumed.
+    /// Whether there is a log just where one is to be resumed, and of this campaign.
     ///
     /// # Errors
-    /// There is one and it is not to be resumed, or there is none to resume.
-    pub fn check(place: &Path, resume: bool) -> Result<(), String> {
+    /// There is one and it is not to be resumed, or there is none to resume, or another.
+    pub fn check(place: &Path, deal: Deal, seed: u64, resume: bool) -> Result<(), Unwritten> {
         let path = place.join(LOG);
         match (path.exists(), resume) {
-            (true, true) | (false, false) => Ok(()),
-            (true, false) => Err(format!(
+            (false, false) => Ok(()),
+            (true, true) => {
+                let mut line = String::new();
+                let read = File::open(&path).map(|log| BufReader::new(log).read_line(&mut line));
+                match read {
+                    Ok(Ok(_)) if line.ends_with('\n') => is_of(&path, &line, &head(deal, seed)),
+                    // What is wrong with it is told when it is gone on with.
+                    _ => Ok(()),
+                }
+            }
+            (true, false) => Err(of_no_use(format!(
                 "`{}` is there already; go on with --resume, or name another --seed or --report",
                 path.display()
-            )),
-            (false, true) => Err(format!(
+            ))),
+            (false, true) => Err(of_no_use(format!(
                 "no campaign is on record in `{}`; begin one without --resume, or name the --seed, \
                  --target or --report it was begun with",
                 place.display()
-            )),
+            ))),
         }
     }
 
@@ -98,19 +108,14 @@ impl Log {
     /// # Errors
     /// As [`Self::check`]; it is of another campaign, a line in its middle is damaged, or it
     /// cannot be written.
-    pub fn open(place: &Path, deal: Deal, seed: u64, resume: bool) -> Result<Self, String> {
-        Self::check(place, resume)?;
+    pub fn open(place: &Path, deal: Deal, seed: u64, resume: bool) -> Result<Self, Unwritten> {
+        Self::check(place, deal, seed, resume)?;
         let path = place.join(LOG);
         let on = |what: &str, error: std::io::Error| {
-            format!("cannot {what} `{}`: {error}", path.display())
+            let cannot = format!("cannot {what} `{}`", path.display());
+            Unwritten::new(&cannot, &error, "place with --report")
         };
-        let target = deal.target();
-        let mut head = json!({ "seed": seed, "variants": deal.number() });
-        if !target.is_commands()
-            && let Some(head) = head.as_object_mut()
-        {
-            head.insert("target".to_owned(), json!(target));
-        }
+        let head = head(deal, seed);
         let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
         if resume {
             let mut reader = BufReader::new(File::open(&path).map_err(|e| on("read", e))?);
@@ -123,18 +128,13 @@ impl Log {
                     break;
                 }
                 if number == 1 {
-                    if serde_json::from_str::<serde_json::Value>(&line).ok() != Some(head.clone()) {
-                        return Err(format!(
-                            "`{}` belongs to another campaign: it begins with {}, this one with \
-                             {head}; name another --report",
-                            path.display(),
-                            line.trim_end(),
-                        ));
-                    }
+                    is_of(&path, &line, &head)?;
                 } else {
-                    let seen: Examined = serde_json::from_str(&line).map_err(|error| {
-                        format!("line {number} of `{}` is damaged: {error}", path.display())
-                    })?;
+                    let seen: Examined = serde_json::from_str(&line)
+                        .map_err(|error| {
+                            format!("line {number} of `{}` is damaged: {error}", path.display())
+                        })
+                        .map_err(of_no_use)?;
                     if done.insert(seen.index) {
                         old.push(seen);
                     }
@@ -160,7 +160,10 @@ impl Log {
         };
         // A run may have been killed between a finding's line and its file.
         for seen in log.old.iter().filter(|seen| is_finding(seen)) {
-            log.keep(seen)?;
+            log.keep(seen).map_err(|message| Unwritten {
+                message,
+                code: exit::INTERNAL,
+            })?;
         }
         Ok(log)
     }
@@ -223,6 +226,56 @@ impl Log {
         );
         Ok(())
     }
+}
+
+/// What the first line of a campaign's log says.
+fn head(deal: Deal, seed: u64) -> serde_json::Value {
+    let target = deal.target();
+    let mut head = json!({ "seed": seed, "variants": deal.number() });
+    if !target.is_commands()
+        && let Some(head) = head.as_object_mut()
+    {
+        head.insert("target".to_owned(), json!(target));
+    }
+    head
+}
+
+fn of_no_use(message: String) -> Unwritten {
+    Unwritten {
+        message,
+        code: exit::USAGE,
+    }
+}
+
+/// Whether a log that begins with this line is the campaign's with this head.
+fn is_of(path: &Path, line: &str, head: &serde_json::Value) -> Result<(), Unwritten> {
+    let began = serde_json::from_str::<serde_json::Value>(line).ok();
+    if began.as_ref() == Some(head) {
+        return Ok(());
+    }
+    Err(of_no_use(format!(
+        "`{}` belongs to another campaign: {}; go on with that one, or name another --report",
+        path.display(),
+        apart(&began.unwrap_or_default(), head),
+    )))
+}
+
+/// In what the heads of two campaigns differ, in the words of the options that say it.
+fn apart(began: &serde_json::Value, this: &serde_json::Value) -> String {
+    let word = |head: &serde_json::Value, key: &str| match head.get(key) {
+        Some(serde_json::Value::String(word)) => word.clone(),
+        Some(other) => other.to_string(),
+        // Of commands the head does not say it.
+        None => "commands".to_owned(),
+    };
+    for (key, option) in [("target", "--target"), ("seed", "--seed")] {
+        let (was, is) = (word(began, key), word(this, key));
+        if was != is && began.is_object() {
+            return format!("it was begun with {option} {was}, and this is {option} {is}");
+        }
+    }
+    "it was begun by another release, or with --screen where this is without, or the other way round"
+        .to_owned()
 }
 
 /// Whether it is kept as a vector.
@@ -290,10 +343,22 @@ mod tests {
             Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, false).is_err(),
             "it is there already"
         );
-        assert!(
-            Log::open(dir.path(), Deal::Worlds(Target::Commands), 6, true).is_err(),
-            "another seed"
-        );
+        for (deal, seed, told) in [
+            (
+                Deal::Worlds(Target::Commands),
+                6,
+                "it was begun with --seed 5, and this is --seed 6; go on with that one",
+            ),
+            (
+                Deal::Worlds(Target::Races),
+                5,
+                "it was begun with --target commands, and this is --target races",
+            ),
+        ] {
+            let other = Log::open(dir.path(), deal, seed, true).err().unwrap();
+            assert!(other.message.contains(told), "{other:?}");
+            assert_eq!(other.code, exit::USAGE);
+        }
         let mut log = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true).unwrap();
         assert_eq!(log.take_old(), [seen(0)]);
         log.add(&seen(1)).unwrap();
@@ -312,7 +377,10 @@ mod tests {
         let error = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true)
             .err()
             .unwrap();
-        assert!(error.contains("no campaign is on record"), "{error}");
+        assert!(
+            error.message.contains("no campaign is on record"),
+            "{error:?}"
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
@@ -326,7 +394,7 @@ mod tests {
         let error = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true)
             .err()
             .unwrap();
-        assert!(error.contains("line 2"), "{error}");
+        assert!(error.message.contains("line 2"), "{error:?}");
     }
 
     #[test]

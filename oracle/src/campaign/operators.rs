@@ -57,9 +57,8 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
             return exit::USAGE;
         }
     };
-    if let Err(message) = environment::writable(args.write.as_deref(), "--write") {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    if let Err(unwritten) = environment::writable(args.write.as_deref(), "--write") {
+        return unwritten.exit();
     }
     let interrupt = Interrupt::default();
     let processes = Processes::default();
@@ -84,7 +83,7 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
         && let Err(error) = std::fs::write(file, &text)
     {
         eprintln!("error: cannot write `{}`: {error}", file.display());
-        return exit::ENVIRONMENT;
+        return exit::INTERNAL;
     }
     if interrupt.is_set() {
         exit::INCONCLUSIVE

@@ -56,9 +56,8 @@ struct Sides {
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
-    if let Err(message) = environment::writable(args.write.as_deref(), "--write") {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    if let Err(unwritten) = environment::writable(args.write.as_deref(), "--write") {
+        return unwritten.exit();
     }
     let interrupt = Interrupt::default();
     let processes = Processes::default();

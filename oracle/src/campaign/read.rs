@@ -183,7 +183,7 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
     let io = |error: std::io::Error| format!("cannot make `{}`: {error}", place.display());
     fs::create_dir_all(place).map_err(io)?;
     let (deal, Head { seed, target, .. }) = (seed.deal(), *seed);
-    let mut log = Log::open(place, deal, seed, false)?;
+    let mut log = Log::open(place, deal, seed, false).map_err(|why| why.message)?;
     let mut tally = Tally::of(target);
     for seen in all.values() {
         log.add(seen)?;

@@ -24,7 +24,7 @@ use super::{
 use crate::ambient::Ambient;
 use crate::cli::MigrateArgs;
 use crate::environment::{self, Lack};
-use crate::exit;
+use crate::exit::{self, Unwritten};
 use crate::interrupt::Interrupt;
 use crate::planting;
 use crate::report::row::name;
@@ -37,13 +37,15 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
         eprintln!("error: {message}");
         return code;
     }
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
     let out = args
         .out
         .clone()
         .unwrap_or_else(|| ambient.reports.join("target/bisim/migrate"));
-    if let Err(message) = make_out(&out, &args.hermes_home) {
-        eprintln!("error: {message}");
-        return exit::USAGE;
+    if let Err(unwritten) = make_out(&out, &args.hermes_home) {
+        return unwritten.exit();
     }
     if let Some(message) = unusable(args) {
         eprintln!("error: {message}");
@@ -51,14 +53,8 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     }
     let _alone = match environment::alone(&out, "--out") {
         Ok(alone) => alone,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(unwritten) => return unwritten.exit(),
     };
-    let interrupt = Interrupt::default();
-    let processes = Processes::default();
-    interrupt.watch(processes.clone());
     let taken = Snapshot::take(&args.hermes_home, args.workspace.as_deref(), &interrupt);
     let snapshot = match taken {
         // Many a project has an `.env`.
@@ -72,13 +68,7 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
             return exit::USAGE;
         }
         Ok(snapshot) => snapshot,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return match interrupt.is_set() {
-                true => exit::INCONCLUSIVE,
-                false => exit::USAGE,
-            };
-        }
+        Err(unwritten) => return unwritten.exit(),
     };
     let journal = match args.no_replay {
         true => None,
@@ -126,23 +116,24 @@ fn unusable(args: &MigrateArgs) -> Option<String> {
 }
 
 /// The outputs go anywhere but into the home.
-fn make_out(out: &Path, home: &Path) -> Result<(), String> {
+fn make_out(out: &Path, home: &Path) -> Result<(), Unwritten> {
     let inside = |out: &Path| {
         let home = home.canonicalize().ok();
         let above = out.ancestors().find_map(|place| place.canonicalize().ok());
         matches!((home, above), (Some(home), Some(above)) if above.starts_with(&home))
     };
     if inside(out) {
-        return Err(format!(
-            "`{}` is inside the Hermes home, which is only read; name another place with --out",
-            out.display()
-        ));
+        return Err(Unwritten {
+            message: format!(
+                "`{}` is inside the Hermes home, which is only read; name another place with --out",
+                out.display()
+            ),
+            code: exit::USAGE,
+        });
     }
     std::fs::create_dir_all(out).map_err(|error| {
-        format!(
-            "cannot make `{}`: {error}; name another place with --out",
-            out.display()
-        )
+        let cannot = format!("cannot make `{}`", out.display());
+        Unwritten::new(&cannot, &error, "place with --out")
     })
 }
 
@@ -375,13 +366,15 @@ fn whole(out: &Path, path: &Path, text: &[u8]) -> std::io::Result<()> {
 }
 
 fn write(report: &Report, existing: Option<&Path>, out: &Path) -> Result<(), String> {
-    let scratch = tempfile::tempdir().map_err(|error| format!("cannot draft: {error}"))?;
+    let scratch = tempfile::tempdir()
+        .map_err(|error| format!("cannot draft: {error}; TMPDIR names another place"))?;
     let proposed = config::propose(
         &report.proposals,
         &report.suggestion.grants,
         existing,
         scratch.path(),
-    )?;
+    )
+    .map_err(|why| format!("cannot draft `hermitcrab.toml` where TMPDIR says: {why}"))?;
     let mut json = serde_json::to_string_pretty(report).map_err(|error| error.to_string())?;
     json.push('\n');
     for (name, text) in [

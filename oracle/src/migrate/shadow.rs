@@ -71,7 +71,7 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         )
     })?;
     let snapshot = Snapshot::take(&args.hermes_home, None, &Interrupt::default())
-        .map_err(|what| (exit::USAGE, what))?;
+        .map_err(|unwritten| (unwritten.code, unwritten.message))?;
     let mut notes = Vec::new();
     let home = Home::read(&snapshot, &mut notes);
     // Hermes may run for days, and a copy of its secrets should not lie there so long.

@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use self::copy::{Digest, Unreadable};
 use self::folder::Folder;
 use super::note::Note;
+use crate::exit::{self, Unwritten};
 use crate::interrupt::Interrupt;
 
 /// The database of sessions and messages.
@@ -63,16 +64,25 @@ impl Snapshot {
         home: &Path,
         workspace: Option<&Path>,
         interrupt: &Interrupt,
-    ) -> Result<Self, String> {
-        let unreadable = |error| format!("cannot read `{}`: {error}", home.display());
+    ) -> Result<Self, Unwritten> {
+        let of_no_use = |message: String| Unwritten {
+            message,
+            code: exit::USAGE,
+        };
+        let unreadable = |error| of_no_use(format!("cannot read `{}`: {error}", home.display()));
         let seen = std::fs::metadata(home).map_err(unreadable)?;
         if !seen.is_dir() {
-            return Err(format!("`{}` is not a directory", home.display()));
+            return Err(of_no_use(format!(
+                "`{}` is not a directory",
+                home.display()
+            )));
         }
         // Where nobody may enter, every file would be missing, there or not.
         let _entered = std::fs::metadata(home.join(".")).map_err(unreadable)?;
-        let folder = Folder::make(interrupt)
-            .map_err(|error| format!("cannot make a private directory for the copy: {error}"))?;
+        let folder = Folder::make(interrupt).map_err(|error| {
+            let cannot = "cannot make a private directory for the copy";
+            Unwritten::new(cannot, &error, "place with TMPDIR")
+        })?;
         folder.remove_what_was_left();
         let mut snapshot = Self {
             folder,
@@ -105,7 +115,10 @@ impl Snapshot {
         }
         snapshot.take_skills(home);
         if interrupt.is_set() {
-            return Err("interrupted while the home was copied; nothing is left of it".to_owned());
+            return Err(Unwritten {
+                message: "interrupted while the home was copied; nothing is left of it".to_owned(),
+                code: exit::INCONCLUSIVE,
+            });
         }
         Ok(snapshot)
     }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::case::Case;
+use crate::exit::{self, Unwritten};
 use crate::known::Catalogue;
 use crate::report::history::Entry;
 use crate::result::{CaseResult, Summary};
@@ -56,12 +57,18 @@ pub struct Page<'p> {
 ///
 /// # Errors
 /// The directory or the file cannot be written.
-pub fn write(page: &Page<'_>, place: &Path) -> Result<PathBuf, String> {
-    let text = render(page)?;
+pub fn write(page: &Page<'_>, place: &Path) -> Result<PathBuf, Unwritten> {
+    let text = render(page).map_err(|message| Unwritten {
+        message,
+        code: exit::INTERNAL,
+    })?;
     let path = place.join(FILE);
     std::fs::create_dir_all(place)
         .and_then(|()| std::fs::write(&path, text))
-        .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        .map_err(|error| {
+            let cannot = format!("cannot write `{}`", path.display());
+            Unwritten::new(&cannot, &error, "directory with --html")
+        })?;
     Ok(path)
 }
 

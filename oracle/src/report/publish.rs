@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::case::Case;
 use crate::cli::{Allowed, HERMES_DEFAULT};
-use crate::exit;
+use crate::exit::{self, Unwritten};
 use crate::known::{self, Catalogue, Fault, Usage};
 use crate::relation::AUTHORITY_REFINEMENT;
 use crate::report::place::Places;
@@ -127,7 +127,7 @@ impl Outputs<'_> {
     ///
     /// # Errors
     /// Which cannot be written, and the option that names another.
-    pub fn begin(&self) -> Result<(), String> {
+    pub fn begin(&self) -> Result<(), Unwritten> {
         for (path, option) in [(self.junit, "--junit"), (self.sarif, "--sarif")] {
             let Some(path) = path else { continue };
             let folder = path
@@ -137,10 +137,8 @@ impl Outputs<'_> {
                 .map_or(Ok(()), std::fs::create_dir_all)
                 .and_then(|()| std::fs::File::create(path).map(drop))
                 .map_err(|error| {
-                    format!(
-                        "cannot write `{}`: {error}; name another file with {option}",
-                        path.display()
-                    )
+                    let cannot = format!("cannot write `{}`", path.display());
+                    Unwritten::new(&cannot, &error, &format!("file with {option}"))
                 })?;
         }
         Ok(())

@@ -336,6 +336,32 @@ fn a_table_that_cannot_be_written_is_told_before_anything_is_measured() {
 }
 
 #[test]
+fn a_place_of_no_use_is_the_command_lines_fault_in_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("file"), "as it was").unwrap();
+    std::fs::create_dir(at("home")).unwrap();
+    let (below, home) = (at("file/below"), at("home"));
+    for (words, option) in [
+        (
+            &["check", "--case", "smoke-echo", "--report"][..],
+            "--report",
+        ),
+        (&["fuzz", "--count", "1", "--report"], "--report"),
+        (&["migrate", "--hermes-home", &home, "--out"], "--out"),
+    ] {
+        let output = bisim(&[words, &[&below]].concat());
+        assert_eq!(code(&output), 64, "{words:?}: {}", errors(&output));
+        let told = errors(&output);
+        assert!(
+            told.starts_with("error: cannot make") && told.trim_end().ends_with(option),
+            "{told}"
+        );
+    }
+    assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "as it was");
+}
+
+#[test]
 fn an_option_that_does_nothing_for_a_campaign_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -36,7 +36,10 @@ impl fmt::Display for Unreadable {
                 "it is a link, a pipe or a device and not a file, so it was not read"
             ),
             Self::There(error) => write!(f, "it cannot be read: {error}"),
-            Self::Here(error) => write!(f, "its copy cannot be written: {error}"),
+            Self::Here(error) => write!(
+                f,
+                "its copy cannot be written: {error}; make room where TMPDIR says, or have it name another place"
+            ),
             Self::CalledOff => write!(f, "it was interrupted"),
         }
     }

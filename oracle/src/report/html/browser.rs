@@ -274,7 +274,7 @@ fn verdicts_filter_and_a_case_shows_both_sides_and_what_only_one_did() {
             "[...document.querySelectorAll('#campaign-plots td[title]')].map((n) => n.title)";
         assert_eq!(
             browser.run(title),
-            json!(["wrapper, hermes-silent: 3 of 3, 100 %"])
+            json!(["wrapper, hermes unasked: 3 of 3, 100 %"])
         );
         assert_eq!(
             browser.run("document.querySelectorAll('#trend-plot rect').length"),

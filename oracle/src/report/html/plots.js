@@ -72,11 +72,14 @@ const trends = (place, runs, kinds) => {
   draw(true);
   addEventListener("resize", () => draw(plot.dataset.way === "share"));
 };
+// A fate in the words the terminal has for it; the report's own word is for programs.
+const became = (fate) =>
+  ({ "hermes-silent": "hermes unasked" })[fate] ?? visible(fate).replaceAll("-", " ");
 const heat = (campaign, tables) => {
   const fates = [...new Set(Object.values(campaign.classes).flatMap((counts) => Object.keys(counts)))].sort();
   const table = make("table", "heat");
   const head = table.createTHead().insertRow();
-  for (const name of ["class", "tried", ...fates]) head.append(make("th", "", name));
+  for (const name of ["class", "tried", ...fates.map(became)]) head.append(make("th", "", name));
   for (const cell of head.cells) cell.scope = "col";
   const line = (into, name, counts, cls) => {
     const row = into.insertRow();
@@ -91,7 +94,7 @@ const heat = (campaign, tables) => {
       const cell = make("td", count ? "" : "none", count ? count.toLocaleString("en") : "·");
       const hue = fate === "agent-unsafe" || fate === "control-fired" ? "--unsafe" : fate === "differs" ? "--fail" : "--named";
       if (count) cell.style.background = `color-mix(in srgb, var(${hue}) ${Math.round(8 + (62 * count) / all)}%, transparent)`;
-      cell.title = `${first.textContent}, ${visible(fate)}: ${count} of ${all}, ${percent(count, all)}`;
+      cell.title = `${first.textContent}, ${became(fate)}: ${count} of ${all}, ${percent(count, all)}`;
       row.append(cell);
     }
     return row;
