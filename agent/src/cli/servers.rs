@@ -57,7 +57,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
         let name = name.escape_debug();
         return Err((
             format!(
-                "no server `{name}` is configured; name it in [servers.{name}] with its `url`, its `host` and `port`, or its `command`"
+                "no server `{name}` is configured; `hermitcrab servers` alone lists those that are, and [servers.{name}] with its `url`, its `host` and `port`, or its `command` declares it"
             ),
             exit::USAGE,
         ));

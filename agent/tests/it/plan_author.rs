@@ -141,3 +141,26 @@ fn why_a_directory_on_the_way_is_not_made_is_told() {
     );
     assert!(ran.out.contains("- w: refused\n"), "{}", ran.out);
 }
+
+#[test]
+fn a_word_that_is_no_answer_to_a_step_is_said_to_count_as_no() {
+    let home = Home::new();
+    plan(
+        &home,
+        &json!([
+            {"id": "one", "call": "read_file", "with": {"path": "a.txt"}},
+            {"id": "two", "call": "file_info", "with": {"path": "a.txt"}}
+        ]),
+    );
+    let mut pty = Pty::start(&home, &[&["run", "--step"], &FILE[..]].concat(), &[]);
+    pty.sees("run these 2 steps?");
+    pty.keys("y\n");
+    pty.sees("one: read_file");
+    pty.sees("do this?");
+    pty.keys("d\n");
+    pty.sees("`d` is no answer here, which counts as no; `?` explains the answers");
+    pty.until(|shown| shown.matches("do this?").count() == 2);
+    pty.keys("y\n");
+    pty.sees("1 done, 0 failed, 1 refused, 0 skipped");
+    pty.ended();
+}

@@ -37,6 +37,9 @@ pub(super) struct Shown<'f> {
     pub further: Further<'f>,
 }
 
+/// Letters of an answer that are told again.
+const ANSWER_LETTERS_MAX: usize = 60;
+
 /// What each answer to a step means.
 const EXPLAINED: &str = "\
 what is answered here:
@@ -75,7 +78,18 @@ impl Onlooker for Shown<'_> {
                 Some("y" | "yes") => return Go::On,
                 Some("q" | "quit") | None => return Go::Stop,
                 Some("?") if matches!(person, Person::Terminal(_)) => eprintln!("{EXPLAINED}"),
-                Some(_) => return Go::Over,
+                Some("n" | "no" | "") => return Go::Over,
+                Some(other) => {
+                    // A program behind the pipe knows that anything else is a no.
+                    if matches!(person, Person::Terminal(_)) {
+                        let other: String = other.chars().take(ANSWER_LETTERS_MAX).collect();
+                        eprintln!(
+                            "`{}` is no answer here, which counts as no; `?` explains the answers",
+                            plain(&other)
+                        );
+                    }
+                    return Go::Over;
+                }
             }
         }
     }
