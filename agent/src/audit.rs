@@ -74,8 +74,8 @@ pub enum LedgerError {
     Cut(PathBuf, Head),
     /// What the ledger has come to cannot be noted in the anchor.
     Anchor(AnchorError),
-    /// Writing failed before; nothing more is written.
-    Stopped(PathBuf),
+    /// Writing failed before, for this reason; nothing more is written.
+    Stopped(PathBuf, String),
 }
 
 impl fmt::Display for LedgerError {
@@ -122,9 +122,9 @@ impl fmt::Display for LedgerError {
                 head.digest
             ),
             Self::Anchor(error) => error.fmt(f),
-            Self::Stopped(path) => write!(
+            Self::Stopped(path, why) => write!(
                 f,
-                "writing the ledger `{}` failed before, so nothing more is done in this session",
+                "writing the ledger `{}` failed before, so nothing more is done in this session: {why}",
                 path.display()
             ),
         }

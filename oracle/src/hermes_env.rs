@@ -166,12 +166,20 @@ pub fn ensure(
         asked: version.to_owned(),
         known: known_versions(),
     })?;
-    let interpreter = interpreter::find(&request.path_dirs, &request.processes)?;
-    let (major, minor) = interpreter.version;
+    let found = interpreter::find(&request.path_dirs, &request.processes)?;
+    let (major, minor) = found.version;
     let home = request
         .cache_dir
         .join("hermes")
         .join(format!("{version}-cp{major}{minor}"));
+    // Of several of one version the first on the path may be another one today. What was made
+    // with one is not made again for that, each time the path has another order.
+    let made_with = fingerprint::identity(&home)
+        .and_then(|identity| locks::made_with(&identity, lock, &found))
+        .filter(|executable| *executable != found.executable)
+        .and_then(|executable| interpreter::known(&executable, &request.processes))
+        .filter(|known| known.version == found.version);
+    let interpreter = made_with.unwrap_or(found);
     let hermes_env = HermesEnv {
         version: version.to_owned(),
         site_packages: home

@@ -80,6 +80,16 @@ impl Tool {
         Tool::Undo,
     ];
 
+    /// What stands for it in a question to a person. A plan changes files by a tool that
+    /// nobody calls, so that one's name would say nothing.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Directory => "a plan",
+            other => other.as_str(),
+        }
+    }
+
     /// The name a model uses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -294,7 +294,7 @@ impl AcpUser {
             .enumerate()
             .map(|(place, words)| {
                 let id = choice_id(place);
-                PermissionOption::new(id, words.clone(), PermissionOptionKind::AllowOnce)
+                PermissionOption::new(id, words.clone(), kind_of(words))
             })
             .collect();
         let call = ToolCallUpdate::new(id, fields);
@@ -307,6 +307,15 @@ impl AcpUser {
         };
         let place = (0..choices.len()).find(|place| *choice_id(*place) == *chosen.option_id.0)?;
         choices.get(place).cloned()
+    }
+}
+
+/// What a word stands for to a client that answers by itself, such as one that is told to turn
+/// everything down: a no is one.
+fn kind_of(words: &str) -> PermissionOptionKind {
+    match words.trim().to_ascii_lowercase().as_str() {
+        "no" | "decline" => PermissionOptionKind::RejectOnce,
+        _ => PermissionOptionKind::AllowOnce,
     }
 }
 

@@ -154,7 +154,7 @@ fn comes_or_goes(file: &FileDiff) -> Option<String> {
 /// Who asks, for what reason, and what may be behind it: all that stands before what is to
 /// be done, which the files show.
 fn why<'p>(prompt: &Prompt<'p>) -> Vec<&'p str> {
-    let (tool, by) = (prompt.question.tool(), prompt.question.by());
+    let (tool, by) = (prompt.question.tool().in_words(), prompt.question.by());
     let begins = format!("{tool} by {by}: ");
     let ends = format!("({})", prompt.question.because());
     let is_heading = |line: &str| line.starts_with(&begins) && line.ends_with(&ends);

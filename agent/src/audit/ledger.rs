@@ -29,20 +29,14 @@ pub struct Ledger {
     disk: Box<dyn Disk>,
     path: PathBuf,
     bytes: u64,
-    state: State,
+    /// Why what the disk did with the last bytes is not known; then nothing more is written.
+    failed: Option<String>,
     index: Index,
     anchor: Option<Anchor>,
     /// Where the last record ended that was written since the start.
     reached: Option<Start>,
     /// Whether records of looks may not be on the disk yet.
     owes_looks: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Sound,
-    /// What the disk did with the last bytes is not known.
-    Failed,
 }
 
 /// What opening found.
@@ -59,7 +53,7 @@ impl fmt::Debug for Ledger {
         f.debug_struct("Ledger")
             .field("path", &self.path)
             .field("bytes", &self.bytes)
-            .field("state", &self.state)
+            .field("failed", &self.failed)
             .finish_non_exhaustive()
     }
 }
@@ -136,7 +130,7 @@ impl Ledger {
             disk,
             path,
             bytes: found.bytes,
-            state: State::Sound,
+            failed: None,
             index: Index::none(),
             anchor: None,
             reached: None,
@@ -192,9 +186,7 @@ impl Ledger {
         if records.is_empty() {
             return Ok(());
         }
-        if self.state == State::Failed {
-            return Err(LedgerError::Stopped(self.path.clone()));
-        }
+        self.goes_on()?;
         let mut lines = Vec::new();
         let mut starts = Vec::new();
         for record in records {
@@ -209,11 +201,12 @@ impl Ledger {
             lines.push(b'\n');
         }
         if let Err(error) = self.write(&lines, waits) {
-            self.state = State::Failed;
+            let error = LedgerError::of(&self.path, error, Some(lines.len()));
+            self.failed = Some(error.to_string());
             // Half a record would have to be explained. Whether this works does
             // not matter: if the disk does not even do this, the next start does.
             let _ = self.disk.cut(self.bytes);
-            return Err(LedgerError::of(&self.path, error, Some(lines.len())));
+            return Err(error);
         }
         self.bytes = self.bytes.saturating_add(lines.len() as u64);
         for start in &starts {
@@ -239,17 +232,23 @@ impl Ledger {
         Ok(())
     }
 
+    fn goes_on(&self) -> Result<(), LedgerError> {
+        match &self.failed {
+            Some(why) => Err(LedgerError::Stopped(self.path.clone(), why.clone())),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until everything appended is on the disk.
     ///
     /// # Errors
     /// The disk; then nothing more can be appended.
     pub fn settle(&mut self) -> Result<(), LedgerError> {
-        if self.state == State::Failed {
-            return Err(LedgerError::Stopped(self.path.clone()));
-        }
+        self.goes_on()?;
         self.disk.sync().map_err(|error| {
-            self.state = State::Failed;
-            LedgerError::of(&self.path, error, None)
+            let error = LedgerError::of(&self.path, error, None);
+            self.failed = Some(error.to_string());
+            error
         })?;
         self.owes_looks = false;
         self.vouch()

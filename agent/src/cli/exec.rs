@@ -145,6 +145,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
         (None, Some(file)) => CommandInput::File(file),
         (None, None) => CommandInput::Nothing,
     };
+    let reads_nothing = own.is_none() && reads.is_none();
     let is_watched = io::stderr().is_terminal();
     let agent = runtime.first_agent();
     let report = runtime.run_typed(
@@ -185,6 +186,10 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     }
     if let Some(line) = programs_elsewhere(&report, &ground) {
         say(&line);
+    }
+    // An editor or a pager waits for keys that do not reach it.
+    if cancel.is_thrown() && reads_nothing && is_watched {
+        say("a program that wants a terminal gets one with `exec -t -- COMMAND`");
     }
     if let Some(id) = kept {
         say(&format!(

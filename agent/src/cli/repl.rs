@@ -220,7 +220,9 @@ impl Repl<'_> {
             };
             // ^C at the prompt, or one that came too late, stops nothing new.
             let _ = self.cancel.take();
-            match words::read(&line) {
+            let line = words::read(&line);
+            let is_command = matches!(line, Line::Run(_));
+            match line {
                 Line::Exit => break,
                 line => code = self.act(line),
             }
@@ -228,7 +230,11 @@ impl Repl<'_> {
                 say(&visible(&line));
             }
             if self.cancel.take() {
-                say("called off");
+                say(match is_command {
+                    // An editor or a pager waits for keys that do not reach it.
+                    true => "called off; a program that wants a terminal gets one with `!!COMMAND`",
+                    false => "called off",
+                });
                 // What was pasted along with it is called off, too.
                 source.forget_ahead();
             }

@@ -44,7 +44,7 @@ const SHOWN_IN_ALL_MAX: u64 = 32 << 20;
 fn heading(question: &Question) -> String {
     format!(
         "{} by {}: {} ({})\n",
-        question.tool(),
+        question.tool().in_words(),
         question.by(),
         question.because().wording(),
         question.because(),

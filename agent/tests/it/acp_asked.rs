@@ -291,6 +291,28 @@ fn choices_are_put_as_a_permission_with_one_option_each() {
     assert_eq!(editor.text("b.txt"), None);
 }
 
+/// A client that is told to turn everything down answers with what it takes for that.
+#[test]
+fn a_no_among_the_choices_is_put_as_one() {
+    let (mut editor, session) = Editor::ready();
+    let plan = planned(&json!([
+        {"id": "sure", "ask_user": "Sure?", "schema": "truth"},
+        {"id": "make", "call": "create_file", "with": {"path": "c.txt", "text": "made\n"}},
+    ]));
+    editor.prompt(&session, &plan, &[yes(), json!("choice-1"), yes()]);
+    let asked = &editor.questions()[1];
+    let kinds: Vec<(&str, &str)> = asked["options"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| {
+            let told = |key: &str| option[key].as_str().unwrap();
+            (told("name"), told("kind"))
+        })
+        .collect();
+    assert_eq!(kinds, [("yes", "allow_once"), ("no", "reject_once")]);
+}
+
 /// An editor that shows forms, and what its form was answered with.
 fn formed(answer: &Value) -> (Editor, String, Value) {
     let mut editor = Editor::start();

@@ -13,8 +13,12 @@ const SETTINGS: &str =
 
 /// A home that no directory of the machine lies over.
 fn at_home(settings: &str) -> Bench {
+    in_home("/home/somebody-who-commits", settings)
+}
+
+fn in_home(home: &str, settings: &str) -> Bench {
     let mut bench = Bench::beginning_with(|config| {
-        config.home = PathBuf::from("/home/somebody-who-commits");
+        config.home = PathBuf::from(home);
         let home = config.home.display().to_string();
         config.env.push(("HOME".to_owned(), home));
         config.git_settings = gitconfig::of_a_person([settings].into_iter());
@@ -49,6 +53,18 @@ fn a_commit_bears_the_name_of_the_person_and_nothing_else_of_their_settings_is_s
     bench.put(".git/config", "[user]\n\tname = Other\n");
     assert_eq!(output(&mut bench, "git config user.name"), "Other");
     assert!(bench.user.shown.borrow().is_empty());
+}
+
+/// Many a container has one there, and a command's `/tmp` is its own.
+#[test]
+fn a_home_below_tmp_says_who_commits_like_any_other() {
+    let mut bench = in_home("/tmp/somebody-who-commits", SETTINGS);
+    let asked = "git config user.name; git config core.sshCommand || echo none; ls -A ~";
+    let said = output(&mut bench, asked);
+    assert_eq!(said, "Ann B\nnone\n.gitconfig");
+    // What one command makes of it is gone with it.
+    output(&mut bench, "rm -f ~/.gitconfig; touch ~/left");
+    assert_eq!(output(&mut bench, "ls -A ~"), ".gitconfig");
 }
 
 /// What a command made lies in the workspace as other files than the command had: only how

@@ -352,10 +352,17 @@ fn a_full_disk_stops_the_effects_not_the_ledger() {
         made += usize::from(there);
     }
     assert!((1..20).contains(&made), "{made}");
+    let refused = runtime.revoke(support::some_grant_id()).unwrap_err();
     assert_eq!(
-        runtime.revoke(support::some_grant_id()).unwrap_err().code(),
+        refused.code(),
         DenialCode::LedgerUnwritable,
         "nothing can be recorded, so nothing is done"
+    );
+    // And why it could not be then, however long ago that was.
+    let told = refused.to_string();
+    assert!(
+        told.contains("failed before") && told.contains("has no room"),
+        "{told}"
     );
     let bytes = disk.bytes();
     let kept = reopen(&bytes, b"", "after the disk was full");

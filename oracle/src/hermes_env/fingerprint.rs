@@ -71,6 +71,12 @@ pub fn check(home: &Path, identity: &str, site_packages: &Path) -> State {
     compare(installed, &rows)
 }
 
+/// What the environment was made from, as its stamp says.
+pub fn identity(home: &Path) -> Option<String> {
+    let stamp = fs::read_to_string(home.join(STAMP)).ok()?;
+    Some(stamp.split_once('\n')?.0.to_owned())
+}
+
 /// Writes the stamp; the environment is valid from here on.
 ///
 /// # Errors

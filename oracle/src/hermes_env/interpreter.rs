@@ -74,6 +74,12 @@ pub fn find(path_dirs: &[PathBuf], processes: &Processes) -> Result<Interpreter,
     Err(EnvError::NoPython(passed_over))
 }
 
+/// The one an environment was made with, if it is what it was.
+pub fn known(executable: &Path, processes: &Processes) -> Option<Interpreter> {
+    let known = examine(executable, processes).ok()?;
+    (known.executable == executable).then_some(known)
+}
+
 /// Asks one candidate about itself.
 fn examine(candidate: &Path, processes: &Processes) -> Result<Interpreter, String> {
     let mut child = Command::new(candidate)

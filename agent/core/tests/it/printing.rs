@@ -316,7 +316,7 @@ fn the_bounds_that_are_reckoned_are_these() {
     assert_eq!(limits::ACTIONS_PER_TURN_MAX, 262_144);
     assert_eq!(limits::GRANT_LIFETIME_MAX, Millis::from_hours(720));
     assert_eq!(plans::LITERAL_BYTES_MAX, 65_536);
-    assert_eq!(plans::FUEL, 268_435_456);
+    assert_eq!(plans::FUEL, 1_073_741_824);
     assert_eq!(plans::TEXT_BYTES_MAX, 16_777_216);
     assert_eq!(v4a::PATCH_BYTES_MAX, 8_388_608);
 }

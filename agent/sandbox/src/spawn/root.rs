@@ -204,6 +204,16 @@ fn own(spec: &Surroundings) -> Result<(), StepError> {
             Step::PrivateDirs,
         )?;
     }
+    // In a home below /tmp, as many a container has one, what the template shows lies under
+    // what was mounted just now.
+    let is_hidden = |path: &Path| {
+        let own = ["/tmp", "/var/tmp", "/dev/shm"];
+        own.iter().any(|dir| path.starts_with(dir))
+    };
+    if !spec.places.faults.machine_root {
+        let shown = spec.places.shown().filter(|(path, _)| is_hidden(path));
+        shown.for_each(|(path, text)| template::show(path, text));
+    }
     let mut places = spec.places.private_dirs.clone();
     // Outer ones first.
     places.sort();

@@ -177,7 +177,7 @@ fn hides_nothing(view: &ViewSpec) -> Result<(), StepError> {
 }
 
 /// Makes a file that is there for service: without it a command does with less.
-fn show(path: &Path, text: &[u8]) {
+pub(super) fn show(path: &Path, text: &[u8]) {
     let dir = path.parent().unwrap_or(path).as_os_str().as_bytes();
     if let (Ok(dir), Some(name)) = (place_for(dir, Step::PrivateDirs), path.file_name()) {
         // A new one: nothing that is there is written over or followed.
