@@ -17,6 +17,8 @@ mod agreed;
 mod meanwhile;
 mod parts;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 /// A grant with no deadline of its own ends after twelve hours ...
 const SECONDS_USUAL: u64 = 12 * 3600;

@@ -11,6 +11,7 @@ use hermitcrab_core::{
     },
 };
 
+use super::vocabulary;
 use crate::actions::risk;
 
 /// Longer texts are cut in the line of a step; whoever is to approve it sees them whole below.
@@ -133,28 +134,14 @@ fn literal(raw: &Raw) -> String {
 /// The form of an answer as a person reads it, in the words a plan has for it. The texts one
 /// chooses among are the plan's own, and become part of whatever the answer fills.
 fn form(of: &Type) -> String {
-    match &of.kind {
-        Kind::Never | Kind::Nothing => "nothing".to_owned(),
-        Kind::Truth => "truth".to_owned(),
-        Kind::Whole => "whole".to_owned(),
-        Kind::Number => "number".to_owned(),
-        Kind::Text => "text".to_owned(),
-        Kind::Path => "path".to_owned(),
-        Kind::Time => "time".to_owned(),
+    vocabulary::told(of, &|of| match &of.kind {
         Kind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            format!("one of {}", words.join(", "))
+            Some(format!("one of {}", words.join(", ")))
         }
-        Kind::List(item) => format!("[{}]", form(item)),
-        Kind::Optional(item) => format!("maybe {}", form(item)),
-        Kind::Record(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, field)| format!("{name}: {}", form(field)))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-    }
+        Kind::Optional(item) => Some(format!("maybe {}", form(item))),
+        _ => None,
+    })
 }
 
 /// The texts that the line of a step cuts.

@@ -8,6 +8,14 @@ use hermitcrab_core::plan::{Kind, Signature, Toolbox, Type, builtin::Builtin, bu
 /// A type in a few words.
 #[must_use]
 pub fn words(kind: &Type) -> String {
+    told(kind, &|_| None)
+}
+
+/// The same, but for the types that are put otherwise.
+pub(super) fn told(kind: &Type, otherwise: &dyn Fn(&Type) -> Option<String>) -> String {
+    if let Some(words) = otherwise(kind) {
+        return words;
+    }
     match &kind.kind {
         Kind::Never | Kind::Nothing => "nothing".to_owned(),
         Kind::Truth => "truth".to_owned(),
@@ -17,12 +25,12 @@ pub fn words(kind: &Type) -> String {
         Kind::Path => "path".to_owned(),
         Kind::Time => "time".to_owned(),
         Kind::Choice(words) => words.join("|"),
-        Kind::List(item) => format!("[{}]", words(item)),
-        Kind::Optional(item) => format!("{}?", words(item)),
+        Kind::List(item) => format!("[{}]", told(item, otherwise)),
+        Kind::Optional(item) => format!("{}?", told(item, otherwise)),
         Kind::Record(fields) => {
             let fields: Vec<String> = fields
                 .iter()
-                .map(|(name, field)| format!("{name}: {}", words(field)))
+                .map(|(name, field)| format!("{name}: {}", told(field, otherwise)))
                 .collect();
             format!("{{{}}}", fields.join(", "))
         }

@@ -221,3 +221,25 @@ fn a_secret_may_be_told_as_long_as_something_covers_it() {
         ["leaked /home/u/.ssh/id_rsa"]
     );
 }
+
+/// What ended while a conversation's question waited is over for Hermes, too, from the next
+/// step on.
+#[test]
+fn what_ended_in_a_conversation_covers_nothing_of_hermes_in_the_next_step() {
+    let mut held = hold("fs.create", "/home/u/proj");
+    held.id = "g".into();
+    let revoke = Meanwhile::Revoke { grant: "g".into() };
+    let made = || vec![effect(FILE, EffectKind::Created)];
+    for (happens, outside) in [(None, 0), (Some(revoke), 1)] {
+        let asked = question(OTHER, "deny");
+        let asked = match happens {
+            Some(what) => meanwhile(asked, what),
+            None => asked,
+        };
+        let seen = parts(vec![(vec![asked], Vec::new()), (Vec::new(), Vec::new())]);
+        let case = case(vec![call(), call()], vec![held.clone()]);
+        let hermes = trace(vec![ran(Vec::new()), ran(made())]);
+        let judgement = judged(&case, &hermes, &trace(vec![seen, refused()]));
+        assert_eq!(judgement.hermes_outside.len(), outside, "{judgement:#?}");
+    }
+}
