@@ -216,3 +216,19 @@ fn a_refusing_mode_lets_no_answer_count_until_the_session_is_over() {
     book.follow_meanwhile(&call(), &[]);
     assert!(agreed(&mut book), "the next session asks");
 }
+
+#[test]
+fn an_answer_that_does_not_count_is_good_for_nothing_later() {
+    let mode = |to| vec![vec![happened(Meanwhile::Mode { to })]];
+    for (to, counts) in [(Mode::Prompt, true), (Mode::RejectAll, false)] {
+        let case = empty(Vec::new());
+        let mut book = Holdings::new(&case);
+        book.follow_meanwhile(&call(), &mode(to));
+        let said = seen(&[(FILE, "session")], &[], &[]);
+        book.outside(&call(), &said, Approval::ShownPaths);
+        book.follow_meanwhile(&call(), &mode(Mode::Prompt));
+        let made = seen(&[], &[FILE], &[]);
+        let outside = book.outside(&call(), &made, Approval::ShownPaths);
+        assert_eq!(outside.is_empty(), counts, "{outside:?}");
+    }
+}
