@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hermitcrab::runtime::{ExternalServer, Fate, GrantWords};
-use hermitcrab_core::grant::GrantId;
+use hermitcrab_core::{grant::GrantId, outcome::DenialCode};
 use serde_json::{Value, json};
 
 use crate::{
@@ -149,7 +149,15 @@ fn a_grant_that_is_taken_back_while_they_think_is_no_longer_gone_on_with() {
         .borrow_mut()
         .extend(["go on", "2", "single", "-"]);
     let report = bench.call("mcp__peer__book", json!({"where": "Rome"}));
+    let code = Some(DenialCode::Revoked);
+    assert_eq!(report.fate.code(), code, "{}", report.text);
     assert!(!report.text.contains("nights"), "{}", report.text);
+    // They were asked, and of their answer nothing more is.
+    let shown = bench.user.shown.borrow();
+    assert!(
+        shown.len() == 1 && shown[0].contains("Book Rome?"),
+        "{shown:?}"
+    );
 }
 
 #[test]
