@@ -196,3 +196,23 @@ fn calls_beside_each_other_ask_one_after_the_other() {
     let asked: Vec<bool> = shown.iter().map(|shown| shown.contains("Oslo")).collect();
     assert_eq!(asked.iter().position(|oslo| *oslo), Some(4), "{shown:?}");
 }
+
+#[test]
+fn for_a_child_nobody_is_asked_unless_it_was_handed_the_right_to_ask() {
+    let Some(peers) = Peers::ready() else { return };
+    let peer = Peer::start(&peers, &["--asks"]);
+    let (mut bench, reach) = granted(&peer);
+    let first = bench.runtime.first_agent();
+    let asking = bench.runtime.asking_grants(first);
+    assert!(!asking.is_empty());
+    for (more, told) in [(&[][..], "decline: nothing booked"), (&asking, "2 nights")] {
+        let handed = [&[reach], more].concat();
+        let child = bench.runtime.spawn(first, &handed).unwrap();
+        bench.user.said.borrow_mut().clear();
+        let said = ["go on", "2", "single", "-"];
+        bench.user.said.borrow_mut().extend(said);
+        let book = json!({"where": "Rome"});
+        let report = bench.runtime.call(child, "mcp__peer__book", &book);
+        assert!(report.text.contains(told), "{}", report.text);
+    }
+}
