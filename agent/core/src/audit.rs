@@ -301,7 +301,7 @@ impl Entry<'_> {
                 Origin::Forwarded(_) => "forwarded",
                 Origin::Session
                 | Origin::User
-                | Origin::Loan
+                | Origin::Loan(_)
                 | Origin::Answer(_)
                 | Origin::Remembered
                 | Origin::Mode
@@ -349,9 +349,9 @@ impl fmt::Display for Line<'_> {
                 match grant.origin() {
                     Origin::Standing(standing) => write!(f, " {standing}")?,
                     Origin::Upstream(upstream) => write!(f, " {upstream}")?,
+                    Origin::Loan(tool) => write!(f, " for {tool}")?,
                     Origin::Session
                     | Origin::User
-                    | Origin::Loan
                     | Origin::Answer(_)
                     | Origin::Remembered
                     | Origin::Mode

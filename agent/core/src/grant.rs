@@ -12,6 +12,7 @@ use crate::denial_code::DenialCode;
 use crate::fault::{self, Fault};
 use crate::limits::{GRANT_LIFETIME_MAX, SESSION_GRANT_LIFETIME};
 use crate::time::{Instant, Millis};
+use crate::tool::Tool;
 
 pub use self::scope::Scope;
 
@@ -122,8 +123,9 @@ pub enum Origin {
     Session,
     /// The user gave it, on a command line, in a configuration or in a dialog.
     User,
-    /// What the user does themselves needs it for as long as that takes, and ends it.
-    Loan,
+    /// What the user does themselves needs it for as long as that takes, and ends it. It is
+    /// for calls of this tool, whatever else runs meanwhile.
+    Loan(Tool),
     /// The user said yes to a question, for this long.
     Answer(Scope),
     /// The user said yes earlier, and the same thing was asked again.
@@ -149,7 +151,7 @@ impl Origin {
         match self {
             Origin::Session => "session",
             Origin::User => "user",
-            Origin::Loan => "loan",
+            Origin::Loan(_) => "loan",
             Origin::Answer(scope) => scope.as_str(),
             Origin::Remembered => "remembered",
             Origin::Mode => "mode",
@@ -303,7 +305,7 @@ impl Grant {
 
     /// Is its end a reason for anybody? Nobody was given what was lent.
     pub(crate) fn is_told_of(&self) -> bool {
-        self.origin != Origin::Loan
+        !matches!(self.origin, Origin::Loan(_))
     }
 
     /// Why this grant, seen alone, cannot be used; the strongest reason.

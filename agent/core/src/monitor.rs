@@ -374,10 +374,11 @@ fn find_grant(
             .flow
             .is_none_or(|flow| flow.vouches(table, (request.by, request.call), grant, action))
     };
-    // What the user's own undo is lent is for that alone, whatever runs beside it.
-    let is_meant = |grant| {
-        let is_loan = table.get(grant).map(Grant::origin) == Some(Origin::Loan);
-        !is_loan || request.tool == Tool::Undo
+    // What the user's own undo, or a plan they approved, is lent is for that alone: not for a
+    // command that runs beside it, nor for one of the plan.
+    let is_meant = |grant| match table.get(grant).map(Grant::origin) {
+        Some(Origin::Loan(tool)) => tool == request.tool,
+        _ => true,
     };
     let counts = |grant| is_meant(grant) && vouches(grant);
     let grant = if counts(chosen) {

@@ -283,8 +283,8 @@ impl Session {
                 let made = self.grant(&spec, Origin::User);
                 self.granted(made)
             }
-            Event::Lend(spec) => {
-                let made = self.grant(&spec, Origin::Loan);
+            Event::Lend(tool, spec) => {
+                let made = self.grant(&spec, Origin::Loan(tool));
                 self.granted(made)
             }
             Event::GrantFrom(upstream, spec) => {
@@ -341,7 +341,7 @@ impl Session {
             | Event::Forget(_)
             | Event::SetAsking(_)
             | Event::Grant(_)
-            | Event::Lend(_)
+            | Event::Lend(..)
             | Event::GrantFrom(..)
             | Event::UpstreamLost(_)
             | Event::Adopt { .. }

@@ -21,7 +21,7 @@ use hermitcrab_core::{
 use serde_json::{Value, json};
 
 use self::{
-    approve::{Approved, Written, approve},
+    approve::{Approved, approve, give_back, lend},
     further::Further,
     person::PipeUser,
     shown::{Shown, summed_up},
@@ -405,26 +405,23 @@ fn go(
             .declare_external(outside.server)
             .map_err(|denial| (denial.to_string(), exit::USAGE))?;
     }
-    let mut written = match approved.by_user {
-        true => Written::by(&approved.plan, runtime.workspace()),
-        false => Written::default(),
+    let lent = match approved.by_user {
+        true => lend(&approved.plan, runtime)?,
+        false => Vec::new(),
     };
-    let code = written
-        .hold(runtime)
-        .and_then(|()| steps_done(runtime, setting, source, how, approved, &mut written));
+    let code = steps_done(runtime, setting, source, how, approved);
     // The yes was to this plan: nothing of it is anybody's afterwards, whatever came of it.
-    let ended = written.let_go(runtime);
-    code.and_then(|code| ended.map(|()| code))
+    let given_back = give_back(runtime, &lent);
+    code.and_then(|code| given_back.map(|()| code))
 }
 
-/// Carries out its steps, with what was granted for them.
+/// Carries out its steps, with what was lent for them.
 fn steps_done(
     runtime: &mut Runtime,
     setting: &Setting,
     source: &Source,
     how: &How,
     approved: Approved,
-    written: &mut Written,
 ) -> Result<u8, Trouble> {
     let plan = approved.plan;
     let workspace = open::ground(&setting.place)?.workspace;
@@ -434,7 +431,6 @@ fn steps_done(
         risks,
         json: how.json,
         each: approved.each,
-        written,
         further: Further {
             setting,
             source,

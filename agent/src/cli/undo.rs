@@ -15,7 +15,7 @@ use std::{
 };
 
 use clap::Args;
-use hermitcrab_core::{grant::GrantId, letters::is_unseen};
+use hermitcrab_core::{grant::GrantId, letters::is_unseen, tool::Tool};
 use hermitcrab_sandbox::journal::{CommitId, Kept, KeptChange};
 
 pub(super) use self::editor::undoing;
@@ -403,7 +403,7 @@ fn granted_for(
         for verb in ["fs.create", "fs.modify", "fs.delete"] {
             let words = GrantWords::new(verb, &String::from_utf8_lossy(root));
             let grant = runtime
-                .lend(agent, &words)
+                .lend(agent, Tool::Undo, &words)
                 .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
             granted.push(grant);
         }

@@ -12,6 +12,7 @@ use hermitcrab_core::{
     path::RelPath,
     session::{Event, GrantSpec},
     time::Millis,
+    tool::Tool,
 };
 
 use hermitcrab_sandbox::{journal::Stuck, net::is_loopback};
@@ -128,13 +129,19 @@ impl Runtime {
 }
 
 impl Runtime {
-    /// What the user does themselves needs this until it is over; whoever does it revokes it
-    /// then, and nobody is told of that as the end of something they were given.
+    /// What the user does themselves, by this tool and no other, needs this until it is over;
+    /// whoever does it revokes it then, and nobody is told of that as the end of something they
+    /// were given.
     ///
     /// # Errors
     /// As for [`Runtime::grant`].
-    pub fn lend(&mut self, holder: AgentId, words: &GrantWords) -> Result<GrantId, WordsError> {
-        self.grant_by(Event::Lend, holder, words)
+    pub fn lend(
+        &mut self,
+        holder: AgentId,
+        tool: Tool,
+        words: &GrantWords,
+    ) -> Result<GrantId, WordsError> {
+        self.grant_by(|spec| Event::Lend(tool, spec), holder, words)
     }
 
     pub(super) fn grant_by(

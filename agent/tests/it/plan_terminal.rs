@@ -181,6 +181,11 @@ fn what_a_command_of_an_approved_plan_makes_is_asked_about_wherever_the_plan_mak
         screen.contains("new file") && screen.contains("+unseen"),
         "{screen}"
     );
+    // What the plan was lent is nothing that the command ever had and lost.
+    assert!(
+        screen.contains("no capability held for this") && !screen.contains("revoked"),
+        "{screen}"
+    );
     let there = |name: &str| home.project().join(name).exists();
     assert_eq!(
         (there("one"), there("lib"), there("two")),

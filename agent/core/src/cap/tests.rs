@@ -9,6 +9,7 @@ use super::*;
 use crate::authority::{DirId, Extent, Host, HostPattern, Name, Object, Port, Verb};
 use crate::grant::Lifetime;
 use crate::path::RelPath;
+use crate::tool::Tool;
 
 const NOW: Instant = Instant::BOOT;
 
@@ -242,7 +243,7 @@ fn the_end_of_a_loan_is_no_reason_and_hides_none() {
     let limits = Limits::starting(NOW, Uses::Uncounted, Lifetime::Session);
     let lend = |table: &mut CapTable| {
         let of = Authority::of(cap.clone());
-        table.grant_from(Origin::Loan, AgentId::FIRST, of, limits)
+        table.grant_from(Origin::Loan(Tool::Undo), AgentId::FIRST, of, limits)
     };
     let after = Instant::from_millis(u64::MAX);
     for expected in [DenialCode::NoCap, DenialCode::Revoked, DenialCode::Expired] {

@@ -71,9 +71,10 @@ pub enum Event {
     SetAsking(Asking),
     /// The user grants something.
     Grant(GrantSpec),
-    /// Something the user does themselves needs this until it is over, and revokes it then.
-    /// Nobody was given it, so its end is no reason that anybody is told.
-    Lend(GrantSpec),
+    /// Something the user does themselves, by this tool, needs this until it is over, and
+    /// revokes it then. It serves no other tool, and nobody was given it, so its end is no
+    /// reason that anybody is told.
+    Lend(Tool, GrantSpec),
     /// Another program grants something for as long as it lasts, or longer.
     GrantFrom(UpstreamId, GrantSpec),
     /// That program is gone: nobody is left who could end its grants early.

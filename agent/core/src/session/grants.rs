@@ -20,7 +20,7 @@ const fn vouches(origin: Origin) -> bool {
     match origin {
         Origin::Session
         | Origin::User
-        | Origin::Loan
+        | Origin::Loan(_)
         | Origin::Answer(_)
         | Origin::Remembered
         | Origin::Upstream(_)

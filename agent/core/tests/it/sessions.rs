@@ -342,7 +342,42 @@ fn whoever_sees_all_of_a_place_sees_what_is_protected_below_it() {
 }
 
 #[test]
-fn what_was_lent_is_for_the_undo_alone_and_its_end_is_nobodys_reason() {
+fn what_was_lent_is_for_one_tool_alone_and_its_end_is_nobodys_reason() {
+    for lent_to in [Tool::Undo, Tool::Directory] {
+        let mut bench = Bench::new(Asking::Refuse);
+        let spec = GrantSpec {
+            holder: AgentId::FIRST,
+            authority: bench.on_files(&[Verb::FsCreate], "."),
+            uses: Uses::Uncounted,
+            lifetime: SESSION,
+        };
+        let now = bench.now();
+        let lend = Event::Lend(lent_to, spec);
+        let parts = bench.session.step(now, lend).into_parts();
+        bench.ledger.extend(parts.records);
+        let loan = parts.granted.unwrap();
+        let record = bench.ledger.last().unwrap();
+        let recorded = format!(" by loan for {lent_to} ");
+        assert!(record.text.contains(&recorded), "{record:?}");
+        let creates = |tool: &Tool| tool.verbs().contains(&Verb::FsCreate);
+        for tool in Tool::ALL.into_iter().filter(creates) {
+            let actions = vec![bench.file(Verb::FsCreate, "a")];
+            let came = bench.call_as(AgentId::FIRST, tool, actions);
+            let expected = match tool == lent_to {
+                true => Came::Permitted(1),
+                false => Came::Denied(DenialCode::NoCap),
+            };
+            assert_eq!(came, expected, "{tool}, lent to {lent_to}");
+        }
+        bench.step(Event::Revoke(loan));
+        let actions = vec![bench.file(Verb::FsCreate, "a")];
+        let came = bench.call_as(AgentId::FIRST, lent_to, actions);
+        assert_eq!(came, Came::Denied(DenialCode::NoCap), "{lent_to}");
+    }
+}
+
+#[test]
+fn what_a_command_did_is_not_covered_by_what_was_lent_to_a_plan() {
     let mut bench = Bench::new(Asking::Refuse);
     let spec = GrantSpec {
         holder: AgentId::FIRST,
@@ -350,19 +385,9 @@ fn what_was_lent_is_for_the_undo_alone_and_its_end_is_nobodys_reason() {
         uses: Uses::Uncounted,
         lifetime: SESSION,
     };
-    let now = bench.now();
-    let parts = bench.session.step(now, Event::Lend(spec)).into_parts();
-    bench.ledger.extend(parts.records);
-    let loan = parts.granted.unwrap();
-    let record = bench.ledger.last().unwrap();
-    assert!(record.text.contains(" by loan "), "{record:?}");
-    let mut made_by = |tool| {
-        let actions = vec![bench.file(Verb::FsCreate, "a")];
-        bench.call_as(AgentId::FIRST, tool, actions)
-    };
-    let none = Came::Denied(DenialCode::NoCap);
-    assert_eq!(made_by(Tool::WriteFile), none, "beside it");
-    assert_eq!(made_by(Tool::Undo), Came::Permitted(1));
-    bench.step(Event::Revoke(loan));
-    assert_eq!(bench.write("a"), none);
+    bench.step(Event::Lend(Tool::Directory, spec));
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    assert_eq!(bench.run("touch a"), Came::Permitted(1));
+    let made = vec![bench.file(Verb::FsCreate, "a")];
+    assert_eq!(bench.effects(made), Came::Denied(DenialCode::NoCap));
 }

@@ -8,6 +8,7 @@ use hermitcrab_core::{
     authority::Verb,
     grant::GrantId,
     plan::{Plan, Want},
+    tool::Tool,
 };
 
 use super::{
@@ -16,7 +17,7 @@ use super::{
     print_plan,
 };
 use crate::{
-    actions::{self, Risk, risk},
+    actions::{Risk, risk},
     cli::{Setting, Trouble, open},
     exit,
     planner::show,
@@ -118,68 +119,40 @@ fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
     Ok(highest)
 }
 
-/// What a plan itself writes to places it names: new names there were approved with it. What
-/// replaces or removes something is asked about when it is known what.
+/// Lends what a plan itself writes to places it names: new names there were approved with it.
+/// What replaces or removes something is asked about when it is known what.
 ///
-/// A command has no part in that, be it one of the plan or one that a model left running. What it
-/// will make nobody knows who reads the plan, and below a directory that the plan makes there is
-/// room for anything. Whoever carries the plan out ends what is held when it is over.
-#[derive(Default)]
-pub(super) struct Written {
-    places: Vec<String>,
-    /// By place, while they are held.
-    held: Vec<(GrantId, String)>,
-}
-
-impl Written {
-    /// What was approved with this plan; nothing of it is held yet.
-    pub(super) fn by(plan: &Plan, workspace: &Path) -> Self {
-        let creates = |want: &&Want| want.verb == Verb::FsCreate;
-        let wants = plan.wants().iter().filter(creates);
-        let places = wants.filter_map(|want| want.on.as_ref());
-        Self {
-            places: places
-                .map(|on| workspace.join(on).to_string_lossy().into_owned())
-                .collect(),
-            held: Vec::new(),
-        }
-    }
-
-    /// Is held for a call of this tool, or is not.
-    pub(super) fn suit(&mut self, runtime: &mut Runtime, tool: &str) -> Result<(), Trouble> {
-        match actions::runs_a_program(tool) {
-            true => self.let_go(runtime),
-            false => self.hold(runtime),
-        }
-    }
-
-    /// From now on, unless what another command made is to be decided meanwhile.
-    pub(super) fn hold(&mut self, runtime: &mut Runtime) -> Result<(), Trouble> {
-        if runtime.has_running_jobs() || !runtime.ended_undecided().is_empty() {
-            return self.let_go(runtime);
-        }
-        let agent = runtime.first_agent();
-        for place in self.places.drain(..) {
-            let words = GrantWords::new(Verb::FsCreate.as_str(), &place);
-            let grant = runtime
-                .grant(agent, &words)
-                .map_err(|error| (error.to_string(), exit::USAGE))?;
-            self.held.push((grant, place));
-        }
-        Ok(())
-    }
-
-    /// Nothing of it is held any more; that one of them cannot be recorded keeps none of the
-    /// others. What somebody else ended meanwhile is over for good.
-    pub(super) fn let_go(&mut self, runtime: &mut Runtime) -> Result<(), Trouble> {
-        let mut let_go = Ok(());
-        for (grant, place) in self.held.drain(..) {
-            match runtime.revoke(grant) {
-                Ok(ended) if ended.contains(&grant) => self.places.push(place),
-                Ok(_) => {}
-                Err(denial) => let_go = Err((denial.to_string(), exit::INTERNAL)),
+/// A loan to the plan's own actions, and so to no program, be it one of the plan, one that a model
+/// left running or a server outside. What those will make nobody knows who reads the plan, and
+/// below a directory that the plan makes there is room for anything.
+pub(super) fn lend(plan: &Plan, runtime: &mut Runtime) -> Result<Vec<GrantId>, Trouble> {
+    let agent = runtime.first_agent();
+    let creates = |want: &&Want| want.verb == Verb::FsCreate;
+    let wants = plan.wants().iter().filter(creates);
+    let places: Vec<_> = wants.filter_map(|want| want.on.as_ref()).collect();
+    let mut lent = Vec::new();
+    for on in places {
+        let place = runtime.workspace().join(on).to_string_lossy().into_owned();
+        let words = GrantWords::new(Verb::FsCreate.as_str(), &place);
+        match runtime.lend(agent, Tool::Directory, &words) {
+            Ok(loan) => lent.push(loan),
+            Err(error) => {
+                give_back(runtime, &lent)?;
+                return Err((error.to_string(), exit::USAGE));
             }
         }
-        let_go
     }
+    Ok(lent)
+}
+
+/// The plan is over: nothing that it was lent is anybody's any more. That the end of one cannot
+/// be recorded keeps none of the others.
+pub(super) fn give_back(runtime: &mut Runtime, lent: &[GrantId]) -> Result<(), Trouble> {
+    let mut given_back = Ok(());
+    for loan in lent {
+        if let Err(denial) = runtime.revoke(*loan) {
+            given_back = Err((denial.to_string(), exit::INTERNAL));
+        }
+    }
+    given_back
 }

@@ -9,7 +9,6 @@ use hermitcrab_core::plan::{
 use serde_json::{Value, json};
 
 use super::{
-    approve::Written,
     each_risk,
     further::{self, Further},
     person::{About, Person},
@@ -17,7 +16,6 @@ use super::{
 };
 use crate::{
     actions::{self, Did, Risk},
-    cli::say,
     executor::{self, Go, Onlooker},
     exit,
     planner::show,
@@ -31,8 +29,6 @@ pub(super) struct Shown<'f> {
     pub json: bool,
     /// Ask before each step of this risk or more.
     pub each: Option<Risk>,
-    /// What was approved with the plan.
-    pub written: &'f mut Written,
     /// How a text becomes a plan.
     pub further: Further<'f>,
 }
@@ -48,11 +44,7 @@ what is answered here:
   q  leave this one and all after it out";
 
 impl Onlooker for Shown<'_> {
-    fn before(&mut self, runtime: &mut Runtime, call: &ToolCall) -> Go {
-        if let Err((why, _)) = self.written.suit(runtime, &call.tool) {
-            say(&why);
-            return Go::Stop;
-        }
+    fn before(&mut self, _: &mut Runtime, call: &ToolCall) -> Go {
         let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
         if self.json {
             print(&calling(call).to_string());
