@@ -368,6 +368,14 @@ pub(super) fn told(
             ),
         });
     }
+    if let Some(left_out) = &run.left_out {
+        told.push(format!(
+            "what it changed {} ({}): {left_out} Next step: {}.",
+            left_out.in_words(),
+            left_out.code(),
+            left_out.next_step()
+        ));
+    }
     if !run.undone.is_empty() {
         told.push(format!(
             "for it to be done again, this is what it did to what is there now:\n{}",

@@ -113,6 +113,9 @@ pub struct CommandRun {
     pub cwd: PathBuf,
     /// Why what it did was thrown away, if it was, and whether the user was asked.
     pub discarded: Option<(Denial, bool)>,
+    /// What of it does not stand, where a person worked on the terminal it was lent: all else
+    /// does.
+    pub left_out: Option<LeftOut>,
     /// Why it may have failed, where that can be told.
     pub reasons: Reasons,
     /// Words that may name programs it did not find.
@@ -292,6 +295,7 @@ impl Hands<'_> {
                     output_letters: 0,
                     cwd: base,
                     discarded: Some((denial, false)),
+                    left_out: None,
                     reasons: Reasons::default(),
                     missing: Vec::new(),
                     lacking: Vec::new(),
@@ -306,23 +310,31 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
+        let mut left_out = None;
         let settled = if kept == Kept::Nothing {
             Ok(finished
                 .changes
                 .iter()
                 .any(|set| !set.is_empty())
                 .then(|| (Denial::new(DenialCode::EffectNotCovered, about), false)))
-        } else if wanted {
-            self.settle(call, about, seen, &mut finished)
-        } else {
+        } else if !wanted {
             let denial = Denial::new(DenialCode::RejectedByUser, "it was called off while it ran");
             Ok(Some((denial, false)))
+        } else if let CommandInput::Terminal(_) = given {
+            self.settle_apart(call, about, seen, &mut finished)
+                .map(|(refused, apart)| {
+                    left_out = apart;
+                    refused
+                })
+        } else {
+            self.settle(call, about, seen, &mut finished)
         };
-        let outcome = match &settled {
-            Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
-            Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
-            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
-            Err(_) => Outcome::Failed,
+        let outcome = match (&settled, &left_out) {
+            (Ok(None), Some(apart)) if apart.is_all() => Outcome::Discarded(apart.code()),
+            (Ok(None), _) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
+            (Ok(None), _) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
+            (Ok(Some((denial, _))), _) => Outcome::Discarded(denial.code()),
+            (Err(_), _) => Outcome::Failed,
         };
         let lacking = match &settled {
             Ok(Some((denial, false))) if denial.code() == DenialCode::NoCap => {
@@ -351,6 +363,7 @@ impl Hands<'_> {
         }
         Ok(CommandRun {
             lacking,
+            left_out,
             undone,
             ..run
         })
@@ -481,6 +494,7 @@ impl Hands<'_> {
             output_letters,
             cwd: self.cwd(),
             discarded,
+            left_out: None,
             lacking: Vec::new(),
             undone: String::new(),
         }

@@ -12,7 +12,7 @@ use crate::text::pyjson;
 pub enum Fate {
     /// It ran and what it did stands.
     Ran,
-    /// It ran on a copy, and what it did there was thrown away.
+    /// It ran on a copy, and what it did there was thrown away, or some of it.
     RanDiscarded(DenialCode),
     /// It was refused without asking anybody.
     Refused(DenialCode),

@@ -159,20 +159,72 @@ fn a_program_that_is_asked_to_end_gives_the_terminal_back_first() {
 }
 
 #[test]
-fn what_was_done_on_a_terminal_and_cannot_be_kept_is_shown_before_it_is_gone() {
+fn what_somebody_else_saved_meanwhile_stays_and_all_else_that_was_done_on_a_terminal_is_kept() {
+    let home = Home::new();
+    let file = home.project().join("a.txt");
+    fs::write(&file, "one\n").unwrap();
+    let command = "echo mine >> a.txt; echo more > b.txt; echo waits; read -r x";
+    let mut pty = on_terminal(&home, command);
+    pty.sees("waits");
+    // Somebody saves it meanwhile.
+    fs::write(&file, "one\ntheirs\n").unwrap();
+    pty.keys("\r");
+    let shown = pty.sees("allow this?");
+    assert!(
+        shown.contains("+more") && !shown.contains("+mine"),
+        "{shown}"
+    );
+    pty.keys("once\n");
+    let told = pty.sees("Next step:");
+    assert!(
+        told.contains("is kept, but for some of it (changed-since-shown)")
+            && told.contains("(by somebody else) changed while it ran"),
+        "{told}"
+    );
+    assert_eq!(pty.ended().code(), Some(77), "not all of it stands");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntheirs\n");
+    let other = home.project().join("b.txt");
+    assert_eq!(fs::read_to_string(other).unwrap(), "more\n");
+    // What the person made of it is to be had.
+    let aside = fs::read_dir(home.state("conflicts")).unwrap();
+    let [aside] = aside
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    let below = file.strip_prefix("/").unwrap();
+    let mine = fs::read_to_string(aside.join(below)).unwrap();
+    assert_eq!(mine, "one\nmine\n");
+}
+
+#[test]
+fn where_nothing_that_was_done_on_a_terminal_can_stand_that_is_said_and_it_is_not_lost() {
     let home = Home::new();
     let file = home.project().join("a.txt");
     fs::write(&file, "one\n").unwrap();
     let mut pty = on_terminal(&home, "echo mine >> a.txt; echo waits; read -r x");
     pty.sees("waits");
-    // Somebody saves it meanwhile.
     fs::write(&file, "one\ntheirs\n").unwrap();
     pty.keys("\r");
-    let shown = pty.sees("+mine");
-    assert!(shown.contains("changed-since-shown"), "{shown}");
-    assert!(shown.contains("-theirs"), "{shown}");
+    let told = pty.sees("Next step:");
+    assert!(
+        told.contains("what it changed is discarded (changed-since-shown)"),
+        "{told}"
+    );
     assert_eq!(pty.ended().code(), Some(77));
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntheirs\n");
+    assert_eq!(fs::read_dir(home.state("conflicts")).unwrap().count(), 1);
+}
+
+#[test]
+fn what_was_done_on_a_terminal_and_cannot_be_kept_is_shown_before_it_is_gone() {
+    let home = Home::new();
+    home.configure("[safety]\nmax_files_per_operation = 1\n");
+    let mut pty = on_terminal(&home, "echo mine > one; echo yours > two");
+    let shown = pty.sees("+yours");
+    assert!(shown.contains("to be done again"), "{shown}");
+    assert_eq!(pty.ended().code(), Some(77));
+    assert!(!home.project().join("one").exists());
 }
 
 #[test]

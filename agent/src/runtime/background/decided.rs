@@ -208,7 +208,7 @@ impl Hands<'_> {
             Ok((None, Some(left_out))) if left_out.is_all() => Outcome::Discarded(left_out.code()),
             Ok((None, _)) if killed => Outcome::Stopped,
             Ok((None, _)) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
-            Ok((Some(denial), _)) => Outcome::Discarded(denial.code()),
+            Ok((Some((denial, _)), _)) => Outcome::Discarded(denial.code()),
             Err(_) => Outcome::Failed,
         };
         self.finish(call, outcome)?;
@@ -216,7 +216,7 @@ impl Hands<'_> {
         Ok(JobEnd {
             status,
             killed,
-            discarded,
+            discarded: discarded.map(|(denial, _)| denial),
             left_out,
             changes: *self.changes,
             reasons: self.reasons(&ran.whose, finished, &ran.seen, [&ran.said, ""]),

@@ -168,10 +168,7 @@ impl Runtime {
                 ));
             }
             (None, Some(left_out)) => {
-                let how = match left_out.is_all() {
-                    true => "is discarded",
-                    false => "is kept, but for some of it",
-                };
+                let how = left_out.in_words();
                 self.told.push(format!(
                     "what a background command changed {how}: {command} ({}): {left_out} Next step: {}",
                     left_out.code(),

@@ -1,11 +1,12 @@
-//! The end of a command in the background, where not all it changed can stand: somebody else
-//! changed it, too, or such a change is never kept.
+//! The end of a command in the background, or on a terminal that was lent to it, where not all
+//! it changed can stand: somebody else changed it, too, or such a change is never kept.
 //!
-//! Nobody waits for it who could begin it again, and it may have run for hours. So all else
-//! is decided like the changes of any command; what cannot stand is left as it is outside,
-//! told, and what the command made of it is kept for a person.
+//! Nobody waits for the first who could begin it again, and nobody does the same on a terminal
+//! twice; either may have run for hours. So all else is decided like the changes of any command;
+//! what cannot stand is left as it is outside, told, and what the command made of it is kept for a
+//! person.
 //!
-//! A command somebody waits for is decided whole (`settle`): it can be run again.
+//! Any other command that somebody waits for is decided whole (`settle`): it can be run again.
 
 use std::{
     fmt::{self, Write as _},
@@ -32,6 +33,7 @@ use hermitcrab_sandbox::{
 
 use super::{
     super::{hands::Hands, seen::Seen, turn::Stop},
+    settle::Unsettled,
     summary,
 };
 use crate::{
@@ -76,6 +78,15 @@ impl LeftOut {
         match self.refused.first() {
             Some((_, denial)) if self.overtaken.is_empty() => denial.code(),
             _ => DenialCode::ChangedSinceShown,
+        }
+    }
+
+    /// What became of all it changed.
+    #[must_use]
+    pub const fn in_words(&self) -> &'static str {
+        match self.is_all() {
+            true => "is discarded",
+            false => "is kept, but for some of it",
         }
     }
 
@@ -161,14 +172,14 @@ impl fmt::Display for LeftOut {
 
 impl Hands<'_> {
     /// Commits what is held or granted now, without what others changed meanwhile and what is
-    /// never kept; says why not otherwise, and what is left out.
+    /// never kept; says why not otherwise and whether the user was asked, and what is left out.
     pub(in crate::runtime) fn settle_apart(
         &mut self,
         call: CallId,
         command: &str,
         seen: &[Seen],
         finished: &mut Finished,
-    ) -> Result<(Option<Denial>, Option<LeftOut>), Stop> {
+    ) -> Result<(Option<(Denial, bool)>, Option<LeftOut>), Stop> {
         let (mut found, mut out) = (Vec::new(), Vec::new());
         let mut refused = None;
         // Of what was stopped nothing stands, and nothing is kept.
@@ -188,14 +199,14 @@ impl Hands<'_> {
             }
         }
         if out.is_empty() {
-            return Ok((refused.map(|refused| refused.denial), None));
+            return Ok((refused.map(Unsettled::told), None));
         }
         let is_any_kept = refused.is_none() && finished.changes.iter().any(|set| !set.is_empty());
         let left_out = self.left_out(call, seen, finished, &out, is_any_kept);
         let note = format!("of what {call} changed this is left out: {left_out}");
         // It is told to whoever asks for its end; where nothing can be recorded that stops more.
         let _noted = self.runtime.machine.step(Event::Note(note));
-        Ok((refused.map(|refused| refused.denial), Some(left_out)))
+        Ok((refused.map(Unsettled::told), Some(left_out)))
     }
 
     fn left_out(

@@ -38,7 +38,8 @@ impl Unsettled {
         }
     }
 
-    fn told(self) -> (Denial, bool) {
+    /// Why, and whether the user was asked.
+    pub(in crate::runtime) fn told(self) -> (Denial, bool) {
         (self.denial, self.asked)
     }
 }

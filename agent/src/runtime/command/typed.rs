@@ -62,9 +62,10 @@ impl Runtime {
         };
         let (came, fate) = match came {
             Ok(run) => {
-                let fate = match &run.discarded {
-                    Some((denial, _)) => Fate::RanDiscarded(denial.code()),
-                    None => Fate::Ran,
+                let fate = match (&run.discarded, &run.left_out) {
+                    (Some((denial, _)), _) => Fate::RanDiscarded(denial.code()),
+                    (None, Some(left_out)) => Fate::RanDiscarded(left_out.code()),
+                    (None, None) => Fate::Ran,
                 };
                 (Ok(run), fate)
             }
