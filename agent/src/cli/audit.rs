@@ -16,11 +16,13 @@ use hermitcrab_core::{
     digest::Digest,
 };
 
+use serde_json::{Value, json};
+
 use super::{say, state_dir};
 use crate::{
     ambient,
     audit::{
-        self,
+        self, LedgerError, Tail, Verified,
         beside::{self, Place, Whose},
         printed::Printed,
         show::{LOOK_AGAIN, NAME_LETTERS_MIN, Selection},
@@ -56,6 +58,9 @@ enum What {
         /// A head published earlier, as `audit head` prints it; may be given several times
         #[arg(long, value_name = "RECORDS:DIGEST", value_parser = head_of)]
         expect: Vec<Head>,
+        /// One JSON object a ledger, for programs
+        #[arg(long)]
+        json: bool,
     },
     /// Print where the ledger stands, to be kept elsewhere
     Head,
@@ -70,7 +75,7 @@ pub fn audit(audit: &Audit) -> u8 {
         }
     };
     match &audit.what {
-        Some(What::Verify { expect }) => verify(&dir, expect),
+        Some(What::Verify { expect, json }) => verify(&dir, expect, *json || audit.json),
         Some(What::Head) => head(&dir),
         None => show(&dir, audit),
     }
@@ -124,13 +129,15 @@ fn selection(place: &Place, session: Option<&String>, follow: bool) -> Selection
     }
 }
 
-fn verify(dir: &Path, expect: &[Head]) -> u8 {
+fn verify(dir: &Path, expect: &[Head], is_json: bool) -> u8 {
     let mut ledgers = match ledgers(dir) {
         Ok(ledgers) => ledgers,
         Err(code) => return code,
     };
     if ledgers.is_empty() && expect.is_empty() {
-        println!("nothing is recorded yet");
+        if !is_json {
+            println!("nothing is recorded yet");
+        }
         return exit::OK;
     }
     // A head published earlier is one of any of them; what none of them has was cut
@@ -162,7 +169,12 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
                 code = exit::LEDGER;
             }
         }
-        match audit::verify_against(&place.dir, &known) {
+        let verified = audit::verify_against(&place.dir, &known);
+        if is_json {
+            println!("{}", as_json(place, &verified));
+        }
+        match verified {
+            Ok(_) if is_json => {}
             Ok(verified) => println!("{}{verified}", called(place)),
             Err(error) => {
                 say(&error.to_string());
@@ -171,6 +183,30 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
         }
     }
     code
+}
+
+/// What was found of one ledger: whether it `holds`, and where it ends, or why it does not.
+/// `ledger` is empty for the first, as in `audit --json`.
+fn as_json(place: &Place, verified: &Result<Verified, LedgerError>) -> Value {
+    let name = if place.is_first() { "" } else { &place.name };
+    match verified {
+        Ok(verified) => json!({
+            "ledger": name,
+            "holds": true,
+            "records": verified.head.next,
+            "head": format!("{}:{}", verified.head.next, verified.head.digest),
+            "cut_off_bytes": match verified.tail {
+                Tail::Whole => 0,
+                Tail::CutOff { bytes } => bytes,
+            },
+            "unfinished": verified.unfinished.iter().map(|call| json!({
+                "record": call.seq,
+                "session": call.session,
+                "call": call.call,
+            })).collect::<Vec<_>>(),
+        }),
+        Err(error) => json!({"ledger": name, "holds": false, "why": error.to_string()}),
+    }
 }
 
 /// Is there no ledger, where nothing says that there was one?

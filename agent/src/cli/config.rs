@@ -4,6 +4,7 @@
 //! all, and what the file says besides, comments included, stays.
 
 mod held;
+mod shown;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use hermitcrab_sandbox::spawn::never_shown;
 use super::{Trouble, say};
 use crate::{
     ambient::{self, Places},
-    config::{self, ConfigError, bounds, edit::Edit, import, keys},
+    config::{ConfigError, bounds, edit::Edit, import, keys},
     exit,
     model::llama,
     runtime::{lexical, real},
@@ -23,6 +24,9 @@ use crate::{
 /// What to do with the configuration.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
+    /// One JSON object a line, for programs, as `config show --json`
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -34,6 +38,9 @@ enum What {
     Show {
         /// The key, with its tables, or a table; without it all are shown
         key: Option<String>,
+        /// One JSON object a line, for programs
+        #[arg(long)]
+        json: bool,
     },
     /// Say where the file is
     Path,
@@ -140,8 +147,14 @@ fn of_the_users(error: ConfigError) -> Trouble {
 fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
     let file = &places.config_file;
     match &arguments.what {
-        None => show(places, None),
-        Some(What::Show { key }) => show(places, key.as_deref()),
+        None => shown::show(places, None, arguments.json),
+        Some(What::Show { key, json }) => {
+            shown::show(places, key.as_deref(), *json || arguments.json)
+        }
+        Some(_) if arguments.json => Err((
+            "`--json` is for `config show`, and not for this".to_owned(),
+            exit::USAGE,
+        )),
         Some(What::Path) => {
             println!("{}", file.display());
             Ok(())
@@ -255,72 +268,6 @@ fn changed(
         None => println!("nothing to change"),
     }
     Ok(())
-}
-
-fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
-    let is_shown = |key: &&keys::Key| only.is_none_or(|only| key.is(only));
-    if let Some(name) = only
-        && !keys::KEYS.iter().any(|key| is_shown(&key))
-    {
-        return Err((keys::unknown(name), exit::USAGE));
-    }
-    let file = &places.config_file;
-    let user = Edit::open(file).map_err(of_the_users)?;
-    config::read_administrators(&places.admin_config_file).map_err(wrong)?;
-    let admin = match places.admin_config_file.exists() {
-        true => Some(Edit::open(&places.admin_config_file).map_err(wrong)?),
-        false => None,
-    };
-    let place = if file.exists() {
-        ""
-    } else {
-        ", which does not exist yet"
-    };
-    println!("# {}{place}", file.display());
-    let mut shown = Vec::new();
-    let of_groups = keys::KEYS.iter().filter(is_shown).any(held::concerns);
-    let lacking = match of_groups {
-        true => held::lacking(&held::rows()),
-        false => held::Lacking::default(),
-    };
-    for key in keys::KEYS.iter().filter(is_shown) {
-        let mine = user.get(key.name);
-        let theirs = admin.as_ref().and_then(|admin| admin.get(key.name));
-        let (value, from) = match (&mine, &theirs) {
-            (Some(mine), None) => (mine.as_str(), "set by you"),
-            (None, Some(theirs)) => (theirs.as_str(), "set by the administrator"),
-            (Some(mine), Some(_)) => (
-                mine.as_str(),
-                "set by you; the administrator's counts where it is stricter",
-            ),
-            (None, None) => (key.usual, "usual"),
-        };
-        let from = match lacking.not_held(key) {
-            Some(why) => format!("{from}; {why}"),
-            None => from.to_owned(),
-        };
-        shown.push((key, value.to_owned(), from));
-    }
-    for line in lines(&shown, ambient::screen().columns_of(&std::io::stdout())) {
-        println!("{line}");
-    }
-    Ok(())
-}
-
-/// A line for each key, or, where a terminal is too narrow for that, two.
-fn lines(shown: &[(&keys::Key, String, String)], columns: Option<usize>) -> Vec<String> {
-    let wide: Vec<String> = shown
-        .iter()
-        .map(|(key, value, from)| format!("{:<42} {value:<28} # {} ({from})", key.name, key.about))
-        .collect();
-    let fits = |line: &String| columns.is_none_or(|columns| line.chars().count() <= columns);
-    if wide.iter().all(fits) {
-        return wide;
-    }
-    shown
-        .iter()
-        .map(|(key, value, from)| format!("{}  {value}  ({from})\n    {}", key.name, key.about))
-        .collect()
 }
 
 /// A directory as it is written into the file.

@@ -1,9 +1,13 @@
 //! `explain`: what would become of an effect, and by which rule.
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::{Setting, Trouble, open, say};
-use crate::{exit, runtime::GrantWords};
+use crate::{
+    exit,
+    runtime::{Explained, GrantWords},
+};
 
 /// What to explain.
 #[derive(Debug, Args)]
@@ -15,6 +19,9 @@ pub struct Explain {
     /// A path, or * for any program on a copy
     #[arg(value_name = "OBJECT")]
     on: String,
+    /// One JSON object a line, for programs
+    #[arg(long)]
+    json: bool,
 }
 
 /// Says it; the exit code is that of a refusal only if it would be refused.
@@ -39,17 +46,36 @@ fn explained(explain: &Explain) -> Result<u8, Trouble> {
         .map_err(|error| (error.to_string(), exit::USAGE))?;
     let (mut code, mut lacks_a_grant) = (exit::OK, false);
     for explained in lines {
-        println!("{explained}");
+        match explain.json {
+            true => println!("{}", as_json(&explained)),
+            false => println!("{explained}"),
+        }
         lacks_a_grant |= explained.lacks_a_grant();
         if explained.is_refused() {
             code = exit::REFUSED;
         }
     }
-    if lacks_a_grant {
+    if lacks_a_grant && !explain.json {
         let grant = format!("{}={}", explain.verb, explain.on.escape_debug());
         println!(
             "`--grant {grant}` grants it for one run, `hermitcrab caps grant {grant}` for this workspace"
         );
     }
     Ok(code)
+}
+
+/// One effect: `would` be allowed (`allow`), asked about (`ask`) or refused (`deny`), by which
+/// `rule` and `grant`, and where it is not allowed why (`code`) and what to do (`next`).
+fn as_json(explained: &Explained) -> Value {
+    let why = &explained.explanation;
+    json!({
+        "what": explained.what,
+        "would": why.stance.to_string(),
+        "rule": why.rule.to_string(),
+        "grant": why.grant.map(|grant| grant.to_string()),
+        "code": why.code.map(|code| code.as_str()),
+        "why": why.code.map(|code| code.wording()),
+        "next": why.code.map(|code| code.next_step()),
+        "grant_would_do": explained.lacks_a_grant(),
+    })
 }

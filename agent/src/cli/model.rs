@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
 mod load;
 
@@ -31,6 +31,9 @@ const DEPTH_MAX: u32 = 6;
 /// What to do with models.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
+    /// One JSON object a line, for programs, as `model list --json`
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -41,6 +44,9 @@ enum What {
     List {
         /// Look for files here as well
         dirs: Vec<PathBuf>,
+        /// One JSON object a line, for programs
+        #[arg(long)]
+        json: bool,
     },
     /// Ask the configured models something, or look whether files are whole
     Check {
@@ -56,8 +62,12 @@ enum What {
 
 pub fn model(arguments: &ModelArgs) -> u8 {
     let done = match &arguments.what {
-        None => list(&[]),
-        Some(What::List { dirs }) => list(dirs),
+        None => list(&[], arguments.json),
+        Some(What::List { dirs, json }) => list(dirs, *json || arguments.json),
+        Some(_) if arguments.json => Err((
+            "`--json` is for `model list`, and not for this".to_owned(),
+            exit::USAGE,
+        )),
         Some(What::Check { files }) if files.is_empty() => check(),
         Some(What::Check { files }) => Ok(whole(files)),
         Some(What::Load { files }) => load::load(files),
@@ -68,10 +78,11 @@ pub fn model(arguments: &ModelArgs) -> u8 {
     })
 }
 
-fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
+fn list(dirs: &[PathBuf], is_json: bool) -> Result<u8, Trouble> {
     let ground = open::configured()?;
     for (role, words) in roles(&ground) {
         match words {
+            _ if is_json => println!("{}", role_as_json(role, words)),
             Some(words) => println!(
                 "{role:<12} {} ({})",
                 visible(&words.model),
@@ -112,11 +123,17 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
         }
     }
     for path in &found {
-        println!(
-            "{}\n    {}",
-            visible(&path.display().to_string()),
-            about(path)
-        );
+        match is_json {
+            true => println!("{}", file_as_json(path)),
+            false => println!(
+                "{}\n    {}",
+                visible(&path.display().to_string()),
+                about(path)
+            ),
+        }
+    }
+    if is_json {
+        return Ok(code);
     }
     if found.is_empty() {
         let place = match dirs {
@@ -135,6 +152,30 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
         );
     }
     Ok(code)
+}
+
+fn role_as_json(role: &str, words: Option<&BackendWords>) -> Value {
+    json!({
+        "role": role,
+        "model": words.map(|words| &words.model),
+        "at": words.map(|words| words.file.as_deref().unwrap_or_else(|| words.base_url())),
+    })
+}
+
+fn file_as_json(path: &Path) -> Value {
+    let file = path.to_string_lossy();
+    match gguf::read(path) {
+        Ok(gguf) => json!({
+            "file": file,
+            "name": gguf.name,
+            "architecture": gguf.architecture,
+            "parameters": gguf.parameters,
+            "context_tokens": gguf.context,
+            "bytes": gguf.bytes,
+            "is_cut_off": gguf.is_cut_off(),
+        }),
+        Err(error) => json!({"file": file, "why": error.to_string()}),
+    }
 }
 
 /// What is said of a directory somebody named that cannot be looked into.
