@@ -1,7 +1,7 @@
 //! What a run needs of this machine, and what to say when it is not there.
 
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{Context, Drive, Job, RawTrace, Step, UserModel, WorldSpec};
@@ -118,7 +118,46 @@ pub fn prepare(
     processes: &Processes,
 ) -> Result<Starts, Lack> {
     // Before minutes are spent on what would be of no use without it.
-    let extension = ambient
+    let extension = shim(ambient)?;
+    let env = hermes(ambient, version, processes)?;
+    std::fs::create_dir_all(logs).map_err(|error| Lack {
+        what: format!(
+            "cannot make the report directory `{}`: {error}",
+            logs.display()
+        ),
+        help: "name another one with --report".to_owned(),
+    })?;
+    Ok(Starts {
+        hermes: hermes_start(&env, extension),
+        agent: agent_start(ambient),
+        logs: logs.to_owned(),
+    })
+}
+
+/// How Hermes is started in this environment, driven by this extension.
+#[must_use]
+pub fn hermes_start(env: &HermesEnv, extension: PathBuf) -> Start {
+    Start::Hermes {
+        python: env.venv.join("bin/python"),
+        extension,
+    }
+}
+
+/// How the agent is started before its sandbox was tried out.
+fn agent_start(ambient: &Ambient) -> Start {
+    Start::Agent {
+        program: ambient.program.clone(),
+        isolation: "unknown".to_owned(),
+        fault: None,
+    }
+}
+
+/// The extension that drives Hermes from within its interpreter.
+///
+/// # Errors
+/// It was not built.
+pub fn shim(ambient: &Ambient) -> Result<PathBuf, Lack> {
+    ambient
         .program
         .parent()
         .and_then(|folder| {
@@ -135,30 +174,14 @@ pub fn prepare(
             ),
             help: "without it Hermes cannot be driven; build it with `cargo build -p hermes-shim`"
                 .to_owned(),
-        })?;
-    let env = hermes(ambient, version, processes)?;
-    std::fs::create_dir_all(logs).map_err(|error| Lack {
-        what: format!(
-            "cannot make the report directory `{}`: {error}",
-            logs.display()
-        ),
-        help: "name another one with --report".to_owned(),
-    })?;
-    Ok(Starts {
-        hermes: Start::Hermes {
-            python: env.venv.join("bin/python"),
-            extension,
-        },
-        agent: Start::Agent {
-            program: ambient.program.clone(),
-            isolation: "unknown".to_owned(),
-            fault: None,
-        },
-        logs: logs.to_owned(),
-    })
+        })
 }
 
-fn hermes(ambient: &Ambient, version: &str, processes: &Processes) -> Result<HermesEnv, Lack> {
+/// Finds or makes the environment with this release of Hermes.
+///
+/// # Errors
+/// What is missing.
+pub fn hermes(ambient: &Ambient, version: &str, processes: &Processes) -> Result<HermesEnv, Lack> {
     let request = EnvRequest {
         cache_dir: ambient.cache.clone(),
         path_dirs: ambient.path.clone(),
@@ -209,22 +232,13 @@ pub fn try_out(starts: &mut Starts, processes: &Processes) -> Result<Subjects, L
         .run(job)
         .map_err(|error| lack("a world for the agent", &error))?;
     note_isolation(&trace, &mut starts.agent)?;
-    subjects
-        .hermes
-        .ready()
-        .map_err(|error| lack("Hermes' worker", &error))?;
-    subjects
-        .hermes
-        .run(job_ending())
-        .map_err(|error| lack("a world for Hermes", &error))?;
+    works(&mut subjects.hermes)?;
     Ok(Subjects {
         agent: Subjects::new(starts, processes).agent,
         ..subjects
     })
 }
 
-/// Without proved isolation the agent refuses every command, so nothing that
-/// is worth comparing would be compared.
 /// How the agent is started alone: with what its sandbox does in a world of this machine.
 ///
 /// # Errors
@@ -234,11 +248,7 @@ pub fn agent_alone(
     fault: Option<&str>,
     processes: &Processes,
 ) -> Result<Start, Lack> {
-    let mut start = Start::Agent {
-        program: ambient.program.clone(),
-        isolation: "unknown".to_owned(),
-        fault: None,
-    };
+    let mut start = agent_start(ambient);
     let mut agent = Restarting::new(start.clone(), processes.clone(), None);
     let job = bare(vec![Step::Probe {
         name: ISOLATION_PROBE.to_owned(),
@@ -254,6 +264,28 @@ pub fn agent_alone(
     Ok(start)
 }
 
+/// Has Hermes' worker start and work in a world; the release it says it is.
+///
+/// # Errors
+/// What is missing.
+pub fn hermes_alone(start: Start, processes: &Processes) -> Result<String, Lack> {
+    let mut hermes = Restarting::new(start, processes.clone(), None);
+    works(&mut hermes)?;
+    Ok(hermes.version().to_owned())
+}
+
+fn works(hermes: &mut Restarting) -> Result<(), Lack> {
+    hermes
+        .ready()
+        .map_err(|error| lack("Hermes' worker", &error))?;
+    hermes
+        .run(job_ending())
+        .map_err(|error| lack("a world for Hermes", &error))?;
+    Ok(())
+}
+
+/// Without proved isolation the agent refuses every command, so nothing that
+/// is worth comparing would be compared.
 fn note_isolation(trace: &RawTrace, agent: &mut Start) -> Result<(), Lack> {
     let help = "without it the agent runs no command and its side of the cases says nothing; \
         `cargo hermitcrab doctor` shows every mechanism and how to get it";

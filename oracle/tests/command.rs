@@ -1,6 +1,8 @@
 //! The program as a user meets it: exit codes, messages, real runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "command/doctor.rs"]
+mod doctor;
 mod ready;
 #[path = "command/results.rs"]
 mod results;
