@@ -6,7 +6,8 @@
 //! beginning (`/etc/hosts is empty`) is none.
 //!
 //! A single word that is a command, but for what belongs to it or for a slip of
-//! the finger, is held back: it was hardly meant for the model.
+//! the finger, is held back, and so is one word behind `help` or `mode` that means
+//! nothing there: it was hardly meant for the model.
 
 use hermitcrab_core::approval::Asking;
 
@@ -220,8 +221,15 @@ const SHORT: usize = 3;
 /// What was meant, where a line is nearly a command and no plain language.
 fn slip(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
-    let (first, second) = (words.next()?, words.next());
+    let (first, second, third) = (words.next()?, words.next(), words.next());
     match (first, second) {
+        // `help Rome` is a wish.
+        ("help", Some(about)) if third.is_none() => {
+            elsewhere(about).or_else(|| nearly(about, "help "))
+        }
+        ("mode", Some(mode)) if third.is_none() => Some(format!(
+            "there is no mode `{mode}`, but prompt, approve_all and reject_all"
+        )),
         // `grant fs.modify notes`: what follows is a verb, and its place stands apart.
         ("grant", Some(verb)) if GRANTED.iter().any(|kind| verb.starts_with(kind)) => {
             Some(format!(
@@ -241,12 +249,18 @@ fn slip(line: &str) -> Option<String> {
             if let Some(form) = form {
                 return Some(format!("`{name}` alone says too little: `{form}`"));
             }
-            let meant = names().find(|known| strsim::osa_distance(name, known) == 1)?;
-            Some(format!(
-                "there is no command `{name}`; did you mean `{meant}`? More words go to the model"
-            ))
+            nearly(name, "")
         }
     }
+}
+
+/// What is said of a word that is a command but for a slip of the finger, behind what was to be
+/// done with it.
+fn nearly(name: &str, behind: &str) -> Option<String> {
+    let meant = names().find(|known| strsim::osa_distance(name, known) == 1)?;
+    Some(format!(
+        "there is no command `{name}`; did you mean `{behind}{meant}`? More words go to the model"
+    ))
 }
 
 /// What is said of a command of the program that is none of the prompt's.
@@ -263,6 +277,9 @@ fn elsewhere(name: &str) -> Option<String> {
         "`{name}` is a command of the program, `hermitcrab {name}`, and none of the prompt{how}"
     ))
 }
+
+/// What a grant looks like.
+const A_GRANT: &str = "a grant is VERB=PATH, such as `grant fs.modify=src`";
 
 /// How a verb of a grant begins.
 const GRANTED: [&str; 4] = ["fs.", "proc.", "net.", "model."];
@@ -300,9 +317,7 @@ fn command(line: &str) -> Option<Line> {
         ("grant", [_, ..]) if words.iter().all(|word| word.contains('=')) => {
             Some(Line::Grant(words))
         }
-        ("grant", []) => Some(Line::Wrong(
-            "a grant is VERB=PATH, such as `grant fs.modify=src`".to_owned(),
-        )),
+        ("grant", []) => Some(Line::Wrong(A_GRANT.to_owned())),
         ("mode", []) => Some(Line::Mode(None)),
         ("mode", [mode]) => Asking::parse(mode).map(|mode| Line::Mode(Some(mode))),
         ("revoke", [grant]) => Some(Line::Revoke(grant.clone())),
@@ -386,13 +401,29 @@ mod tests {
     fn a_short_line_that_begins_like_a_command_is_told_of() {
         for (line, name) in [
             ("undo 3 x", Some("undo")),
-            ("help nope", Some("help")),
-            ("grant x", Some("grant")),
+            ("undo that", Some("undo")),
+            ("help me please", Some("help")),
+            ("grant me access", Some("grant")),
             ("help me with this", None),
             ("hello there", None),
         ] {
             assert_eq!(read(line), Line::Say(line.to_owned()));
             assert_eq!(in_no_form_of(line), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn one_word_behind_a_command_that_means_nothing_there_is_held_back() {
+        for (line, said) in [
+            ("help grnat", "did you mean `help grant`?"),
+            ("help session", "is a command of the program"),
+            ("mode foo", "no mode `foo`"),
+            ("grant fs.modify", "VERB=PATH"),
+        ] {
+            let Line::Wrong(why) = read(line) else {
+                panic!("{line} is worked on");
+            };
+            assert!(why.contains(said), "{line}: {why}");
         }
     }
 
