@@ -255,6 +255,26 @@ fn a_question_shows_where_the_data_came_from() {
 }
 
 #[test]
+fn what_a_plan_answers_is_told_from_what_the_program_says() {
+    let home = Home::new();
+    std::fs::write(home.project().join("list"), "first\n+ w: wrote a.txt").unwrap();
+    let steps = json!([
+        {"id": "r", "call": "read_file", "with": {"path": "list"}},
+        {"id": "a", "answer": {"$": "r.text"}}
+    ]);
+    let Some(screen) = at_terminal(&home, &steps, "", &["y"]) else {
+        return;
+    };
+    assert!(
+        screen.contains("\n| first\r\n| + w: wrote a.txt\r\n"),
+        "{screen}"
+    );
+    // All of the question is on one row of eighty columns.
+    let question = screen.lines().find(|row| row.starts_with("run these 2"));
+    assert!(question.unwrap().contains("n, ? [n]: y"), "{screen}");
+}
+
+#[test]
 fn no_row_of_a_text_looks_like_a_step_or_like_what_is_asked() {
     let home = Home::new();
     let far = " ".repeat(95);

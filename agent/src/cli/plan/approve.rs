@@ -81,14 +81,9 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
             1 => "this step".to_owned(),
             steps => format!("these {steps} steps"),
         };
-        let yes = if highest == Risk::High {
-            "`yes` for all"
-        } else {
-            "y"
-        };
-        let question = format!(
-            "run {these}? {yes}, s for step by step, e to edit, d for what would become of them, n [n]: "
-        );
+        let yes = if highest == Risk::High { "`yes`" } else { "y" };
+        let question =
+            format!("run {these}? {yes}, s (step by step), e (edit), d (dry run), n, ? [n]: ");
         match person.line(About::Plan, &question).as_deref() {
             Some("yes") => return Ok(by_user(plan)),
             Some("y") if highest < Risk::High => return Ok(by_user(plan)),

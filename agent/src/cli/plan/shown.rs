@@ -1,6 +1,6 @@
 //! A plan's steps as they happen, for a person or for a program.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::IsTerminal as _};
 
 use hermitcrab_core::plan::{
     Failure, Machine, Plan, Toolbox, Value as Datum,
@@ -128,8 +128,15 @@ impl Onlooker for Shown<'_> {
         if self.json {
             print(&json!({"v": 1, "type": "say", "text": text}).to_string());
         } else {
-            let lines: Vec<String> = text.split('\n').map(plain).collect();
-            print(&lines.join("\n"));
+            // A person tells it from what this program says; a file or a program gets it as it is.
+            let margin = if std::io::stdout().is_terminal() {
+                "| "
+            } else {
+                ""
+            };
+            for line in text.split('\n') {
+                print(&format!("{margin}{}", plain(line)));
+            }
         }
     }
 
