@@ -7,7 +7,7 @@ use bisim_world::protocol::{FileKind, FileSpec, Step};
 use serde_json::{Value, json};
 
 use super::super::paths::v4a;
-use super::super::surroundings::SKILLS;
+use super::super::surroundings::{JOBS, SKILLS};
 use crate::case::CWD_DEFAULT;
 
 /// A skill that is there.
@@ -311,5 +311,11 @@ pub fn files() -> Vec<FileSpec> {
         kind: FileKind::Text(text.to_owned()),
         mode: None,
     })
+    // Hermes makes it whenever it looks at the list of jobs, the agent with the first result.
+    .chain([FileSpec {
+        path: format!("{JOBS}/output"),
+        kind: FileKind::Dir(true),
+        mode: Some(0o700),
+    }])
     .collect()
 }
