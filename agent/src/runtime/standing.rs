@@ -4,14 +4,21 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
 
 use hermitcrab_core::{
-    approval::{CallId, Question},
-    grant::GrantId,
+    approval::{CallId, Question, Scope},
+    grant::{Grant, GrantId, Origin},
     outcome::{Denial, DenialCode},
     session::{Event, Session},
-    standing::{PortableCap, PortableObject, Standing, StandingId, Surroundings},
+    standing::{
+        PortableAuthority, PortableCap, PortableObject, Standing, StandingId, Surroundings,
+    },
 };
 
-use super::{Runtime, RuntimeError, machine::Machine, warden::Adopted, words::nearest_directory};
+use super::{
+    Runtime, RuntimeError,
+    machine::Machine,
+    warden::{Adopted, Then},
+    words::nearest_directory,
+};
 use crate::{
     approvals::{SharedDesk, Wish},
     audit::LedgerError,
@@ -65,10 +72,9 @@ impl<'r> StoredGrants<'r> {
     ) -> Result<Vec<CallId>, LedgerError> {
         let look = |adopted: &Adopted, keeper: &mut Keeper| {
             keeper.time_is(machine.now());
-            let looked = keeper.refresh();
             // Whoever looked before may still be at it, so this is done whatever
             // the look says, and before anything that can fail.
-            (looked, adopted.end_gone(machine, keeper))
+            adopted.end_gone(machine, keeper, |keeper| (keeper.refresh(), Then::End))
         };
         let (looked, ended) = match (self.desk, &mut self.store) {
             (Some(desk), _) => look(self.adopted, &mut desk.borrow_mut().keeper),
@@ -169,7 +175,10 @@ impl Runtime {
             let done = match &wish {
                 Wish::Always(authority) => {
                     self.note_for_sure(format!("to be kept: always {authority}"))?;
-                    let kept = desk.borrow_mut().keeper.keep(authority);
+                    let given = self.given_for_good(authority);
+                    let kept = self
+                        .adopted
+                        .keep(given, || desk.borrow_mut().keeper.keep(authority));
                     kept.map(|id| format!("kept as {id}"))
                 }
                 Wish::Repeat(what, said) => {
@@ -193,6 +202,25 @@ impl Runtime {
             }
         }
         Ok(())
+    }
+
+    /// The grants of this session that a yes for good made, of what is kept so.
+    fn given_for_good(&self, authority: &PortableAuthority) -> Vec<GrantId> {
+        let kept = authority.caps();
+        self.machine.look(|session| {
+            let is_of_it = |grant: &&Grant| {
+                grant.origin() == Origin::Answer(Scope::Always)
+                    && session
+                        .portable(grant.id())
+                        .is_some_and(|given| given.caps().iter().all(|cap| kept.contains(cap)))
+            };
+            let agents = session.agents();
+            agents
+                .flat_map(|agent| session.held_by(agent))
+                .filter(is_of_it)
+                .map(Grant::id)
+                .collect()
+        })
     }
 
     /// What the person should be told and was not part of any result.

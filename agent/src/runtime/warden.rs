@@ -45,22 +45,50 @@ impl Adopted {
         self.lock().push((standing, grant));
     }
 
+    /// Keeps what these grants of the session allow, which goes by that from here on: whoever
+    /// ends it in the store means what somebody said yes to in this session as well. Nobody
+    /// looks meanwhile, who would not find it in what they read before.
+    ///
+    /// # Errors
+    /// It is not kept, and the grants stand for the session alone.
+    pub(super) fn keep<E>(
+        &self,
+        grants: impl IntoIterator<Item = GrantId>,
+        keep: impl FnOnce() -> Result<StandingId, E>,
+    ) -> Result<StandingId, E> {
+        let mut adopted = self.lock();
+        let standing = keep()?;
+        for grant in grants {
+            // One that goes by another kept grant goes on with that.
+            if !adopted.iter().any(|(_, known)| *known == grant) {
+                adopted.push((standing, grant));
+            }
+        }
+        Ok(standing)
+    }
+
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
 
-    /// Ends what does not count any more; says which calls are to stop. Others
-    /// who want to know wait until it is done.
+    /// Looks into the store and ends what does not count any more; says which calls are to
+    /// stop. Others who want to know, or have something kept, wait until it is done. A look
+    /// that says there is nothing new is enough; one that fails, or finds something, is not.
     ///
     /// # Errors
     /// The ledger cannot be written. It has ended all the same, and what ran on
     /// it was killed.
-    pub(super) fn end_gone(
+    pub(super) fn end_gone<L>(
         &self,
         machine: &Machine,
-        keeper: &Keeper,
-    ) -> Result<Vec<CallId>, LedgerError> {
+        keeper: &mut Keeper,
+        look: impl FnOnce(&mut Keeper) -> (L, Then),
+    ) -> (L, Result<Vec<CallId>, LedgerError>) {
         let mut adopted = self.lock();
+        let (looked, then) = look(keeper);
+        if then == Then::NothingElse {
+            return (looked, Ok(Vec::new()));
+        }
         let (gone, stay): (Vec<_>, Vec<_>) = adopted
             .iter()
             .copied()
@@ -81,11 +109,21 @@ impl Adopted {
                 unwritten = Some(error);
             }
         }
-        match unwritten {
+        let ended = match unwritten {
             Some(error) => Err(error),
             None => Ok(stopped),
-        }
+        };
+        (looked, ended)
     }
+}
+
+/// What follows from a look into the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// It is as it was.
+    NothingElse,
+    /// What does not count there any more is ended.
+    End,
 }
 
 /// The one who looks. Dropping it waits until it has stopped looking.
@@ -188,14 +226,18 @@ impl Watched {
         let Some(keeper) = &mut self.keeper else {
             return;
         };
-        let looked = keeper.refresh().or_else(|_| {
-            // Another process may be writing at this moment.
-            std::thread::sleep(SECOND_LOOK);
-            keeper.refresh()
-        });
-        // What cannot be trusted counts as nothing.
-        if !matches!(looked, Ok(false)) {
-            let _recorded = self.adopted.end_gone(&self.machine, keeper);
-        }
+        let look = |keeper: &mut Keeper| {
+            let looked = keeper.refresh().or_else(|_| {
+                // Another process may be writing at this moment.
+                std::thread::sleep(SECOND_LOOK);
+                keeper.refresh()
+            });
+            match looked {
+                Ok(false) => ((), Then::NothingElse),
+                // What cannot be trusted counts as nothing.
+                Ok(true) | Err(_) => ((), Then::End),
+            }
+        };
+        let ((), _recorded) = self.adopted.end_gone(&self.machine, keeper, look);
     }
 }

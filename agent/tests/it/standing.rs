@@ -194,6 +194,52 @@ fn a_revocation_elsewhere_ends_the_grant_in_a_session_that_runs() {
     assert_eq!(fate, Fate::AskedRefused(DenialCode::RejectedByUser));
 }
 
+/// Who said "always" in a session and ends it at another terminal means that session, too.
+#[test]
+fn a_yes_for_good_ends_with_what_was_kept_of_it_in_the_session_it_was_said_in() {
+    let machine = Machine::new();
+    let mut opened = machine.open(&["always", "always", "always", "session"]);
+    let first = opened.runtime.first_agent();
+    let mut write = |name: &str, content: &str| {
+        let args = json!({"path": name, "content": content});
+        opened.runtime.call(first, "write_file", &args).fate
+    };
+    let refused = Fate::AskedRefused(DenialCode::RejectedByUser);
+    for (name, content) in [
+        ("a.txt", "1"),
+        ("a.txt", "2"),
+        ("b.txt", "1"),
+        ("b.txt", "2"),
+    ] {
+        assert_eq!(write(name, content), Fate::Ran);
+    }
+    // Without another question: each of them counts.
+    assert_eq!(
+        [write("a.txt", "3"), write("b.txt", "3")],
+        [Fate::Ran, Fate::Ran]
+    );
+    assert!(machine.keeper().revoke(StandingId::new(1)).unwrap());
+    assert_eq!(write("a.txt", "4"), refused);
+    assert_eq!(
+        write("b.txt", "4"),
+        Fate::Ran,
+        "said for this session alone"
+    );
+    assert_eq!(
+        std::fs::read_to_string(machine.workspace.join("a.txt")).unwrap(),
+        "3"
+    );
+    let ledger = machine.ledger();
+    assert!(
+        ledger.contains("standing1 was ended in the store"),
+        "{ledger}"
+    );
+    assert!(
+        !ledger.contains("standing0 was ended in the store"),
+        "{ledger}"
+    );
+}
+
 /// A hard refusal is not asked about, so nothing remembered or kept reaches it.
 #[test]
 fn nothing_kept_reaches_past_a_hard_refusal() {
