@@ -95,6 +95,32 @@ fn nothing_is_accepted_for_a_person_who_did_not_say_so() {
     }
 }
 
+/// How often it is on record that nobody was asked.
+fn notes(bench: &Bench) -> usize {
+    let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
+    ledger.matches("wanted to ask something").count()
+}
+
+#[test]
+fn a_server_that_asks_without_end_is_put_eight_times_and_fills_no_ledger() {
+    let (mut bench, _) = declared(Bench::new(), "well", 60);
+    willing(&bench);
+    // What can be put, and what cannot.
+    let mut long = form();
+    long["message"] = "x".repeat(2001).into();
+    for (mut asks, put, noted) in [(form(), 8, 1), (long, 0, 9)] {
+        asks["times"] = 100.into();
+        let before = notes(&bench);
+        let back = asked(&mut bench, asks, &["decline"; 100]);
+        assert_eq!(back, json!({"action": "decline"}));
+        let shown = bench.user.shown.borrow();
+        let asked = shown.iter().filter(|shown| shown.contains("[go on|"));
+        assert_eq!(asked.count(), put, "{shown:?}");
+        drop(shown);
+        assert_eq!(notes(&bench) - before, noted);
+    }
+}
+
 #[test]
 fn a_server_is_told_whether_anybody_is_there_to_be_asked() {
     let (mut bench, _) = declared(Bench::new(), "well", 20);

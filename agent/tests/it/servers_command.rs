@@ -39,9 +39,10 @@ def tool(name, args):
     if name == "die":
         os._exit(3)
     if name == "ask":
-        asked = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": args}
-        print(json.dumps(asked), flush=True)
-        back = json.loads(sys.stdin.readline())
+        for number in range(args.pop("times", 1)):
+            asked = {"jsonrpc": "2.0", "id": f"q{number}", "method": "elicitation/create", "params": args}
+            print(json.dumps(asked), flush=True)
+            back = json.loads(sys.stdin.readline())
         return json.dumps(back.get("result", back.get("error")), sort_keys=True)
     if name == "can":
         return json.dumps(can)

@@ -219,12 +219,16 @@ impl Runtime {
         is_over: impl Fn() -> bool,
     ) -> Back {
         *count = count.saturating_add(1);
-        let form = match asked.form() {
-            Ok(form) if *count <= QUESTIONS_MAX => form,
-            Ok(_) => {
-                let why = format!("it asked more than {QUESTIONS_MAX} times in one call");
-                return self.not_asked(server, &why);
+        if *count > QUESTIONS_MAX {
+            // Said once: it can go on without an end, and the ledger is not its to fill.
+            if *count > QUESTIONS_MAX.saturating_add(1) {
+                return Back::Declined;
             }
+            let why = format!("it asked more than {QUESTIONS_MAX} times in one call");
+            return self.not_asked(server, &why);
+        }
+        let form = match asked.form() {
+            Ok(form) => form,
             Err(why) => return self.not_asked(server, &why),
         };
         let keys = server.keys();
