@@ -135,6 +135,7 @@ impl Hands<'_> {
         let mut line = Line {
             socket: ours,
             unread: Vec::new(),
+            searched: 0,
             calls: 0,
             calls_max: ceilings.script_calls_max.unwrap_or(CALLS_MAX),
         };
@@ -242,6 +243,9 @@ impl Hands<'_> {
 struct Line {
     socket: UnixStream,
     unread: Vec<u8>,
+    /// So many bytes of it hold no end of a line. To look at them again with each piece that
+    /// comes would be a hundred times the work a long request is for its script.
+    searched: usize,
     calls: usize,
     calls_max: usize,
 }
@@ -251,10 +255,13 @@ impl Line {
     fn next(&mut self) -> Option<Vec<u8>> {
         let mut buffer = vec![0_u8; 65_536];
         loop {
-            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
-                let rest = self.unread.split_off(end + 1);
+            let fresh = self.unread.get(self.searched..).unwrap_or_default();
+            if let Some(end) = fresh.iter().position(|byte| *byte == b'\n') {
+                let rest = self.unread.split_off(self.searched.saturating_add(end + 1));
+                self.searched = 0;
                 return Some(std::mem::replace(&mut self.unread, rest));
             }
+            self.searched = self.unread.len();
             match self.socket.read(&mut buffer) {
                 Ok(0) | Err(_) => return None,
                 Ok(count) => {
@@ -262,6 +269,7 @@ impl Line {
                         .extend_from_slice(buffer.get(..count).unwrap_or_default());
                     if self.unread.len() > REQUEST_BYTES_MAX {
                         self.unread.clear();
+                        self.searched = 0;
                         return None;
                     }
                 }
@@ -308,9 +316,27 @@ mod tests {
         Line {
             socket,
             unread: Vec::new(),
+            searched: 0,
             calls: 0,
             calls_max: 1,
         }
+    }
+
+    #[test]
+    fn a_request_that_comes_in_pieces_is_looked_at_once_and_is_whole() {
+        use std::io::Write as _;
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut ours = line(ours);
+        for (piece, searched) in [("{\"a\":", 5), ("1", 6)] {
+            theirs.write_all(piece.as_bytes()).unwrap();
+            assert_eq!((ours.next(), ours.searched), (None, searched));
+        }
+        theirs.write_all(b"}\n{}\n\n{").unwrap();
+        for whole in ["{\"a\":1}\n", "{}\n", "\n"] {
+            assert_eq!(ours.next().unwrap(), whole.as_bytes());
+        }
+        assert_eq!((ours.next(), ours.searched), (None, 1));
     }
 
     #[test]
