@@ -5,6 +5,7 @@
 
 pub mod ansi;
 pub mod args;
+pub mod bulk;
 pub mod difflib;
 pub mod fence;
 pub mod fuzzy;

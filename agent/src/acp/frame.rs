@@ -10,6 +10,7 @@ mod ids;
 use serde_json::Value;
 
 use self::ids::IdScan;
+use crate::text::bulk;
 
 /// The longest line that is taken.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
@@ -36,6 +37,8 @@ pub enum Why {
     TooLong,
     /// It is not UTF-8.
     NotText,
+    /// It holds more than [`bulk::VALUES_MAX`] values.
+    TooMany,
 }
 
 impl Why {
@@ -43,7 +46,7 @@ impl Why {
     #[must_use]
     pub const fn code(self) -> i32 {
         match self {
-            Self::TooLong => -32600,
+            Self::TooLong | Self::TooMany => -32600,
             Self::NotText => -32700,
         }
     }
@@ -54,6 +57,7 @@ impl Why {
         match self {
             Self::TooLong => "the message is longer than 32 MiB and was not read",
             Self::NotText => "the message is not UTF-8",
+            Self::TooMany => "the message holds more than 524288 values and was not read",
         }
     }
 }
@@ -130,6 +134,14 @@ impl Decoder {
             return None;
         }
         Some(match String::from_utf8(line) {
+            Ok(line) if bulk::is_too_much(line.as_bytes()) => {
+                let mut scan = IdScan::default();
+                scan.push(line.as_bytes());
+                Frame::Refused {
+                    id: scan.id(),
+                    why: Why::TooMany,
+                }
+            }
             Ok(line) => Frame::Line(line),
             Err(error) => {
                 let mut scan = IdScan::default();
@@ -148,6 +160,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Decoder, Frame, Why};
+    use crate::text::bulk;
 
     fn decoded(bytes_max: usize, pieces: &[&[u8]]) -> Vec<Frame> {
         let mut decoder = Decoder::new(bytes_max);
@@ -188,6 +201,23 @@ mod tests {
                 ]
             );
         }
+    }
+
+    #[test]
+    fn a_line_of_too_many_values_is_not_taken_apart_and_is_answered() {
+        assert_eq!(bulk::VALUES_MAX, 524_288, "as it is said");
+        let many = "[0],".repeat(bulk::VALUES_MAX);
+        let line = format!("{{\"id\":7,\"method\":\"m\",\"params\":[{many}0]}}\n{{\"ok\":1}}\n");
+        assert_eq!(
+            decoded(super::FRAME_BYTES_MAX, &[line.as_bytes()]),
+            [
+                Frame::Refused {
+                    id: Some(json!(7)),
+                    why: Why::TooMany
+                },
+                Frame::Line("{\"ok\":1}".into())
+            ]
+        );
     }
 
     #[test]

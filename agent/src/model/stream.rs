@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Finish, ModelError, ModelReply, ProposedCall, full, wire};
+use crate::text::bulk;
 
 /// Calls in one answer that are listened to; more is no answer but a flood.
 const CALLS_MAX: usize = 1024;
@@ -92,6 +93,9 @@ impl Pieces {
             self.is_done = true;
             return Ok(());
         }
+        if bulk::is_too_much(data.as_bytes()) {
+            return Err(wire::too_much("a piece of it"));
+        }
         let event: Value = serde_json::from_str(data)
             .map_err(|error| ModelError::Unreadable(format!("a piece of it: {error}")))?;
         if event.get("error").is_some_and(|error| !error.is_null()) {
@@ -152,7 +156,11 @@ impl Pieces {
             ));
         }
         let call = self.calls.entry(index).or_default();
-        let length = |call: &Call| call.tool.len().saturating_add(call.arguments.len());
+        let length = |call: &Call| {
+            let id = call.id.as_ref().map_or(0, String::len);
+            let words = call.tool.len().saturating_add(call.arguments.len());
+            words.saturating_add(id)
+        };
         let before = length(call);
         if let Some(id) = piece.get("id").and_then(Value::as_str) {
             call.id = Some(id.to_owned());
@@ -192,6 +200,7 @@ impl Pieces {
                 let why = "it proposes a call without a name";
                 return Err(ModelError::Unreadable(why.to_owned()));
             }
+            wire::check_arguments(&call.arguments)?;
             calls.push(ProposedCall {
                 id: wire::call_id(call.id.as_deref(), place),
                 tool: call.tool,
@@ -257,6 +266,14 @@ mod tests {
         assert_eq!(heard(": ping\n\n"), (true, Vec::new()));
         let broken = letter.repeat(3) + "data: {\n" + letter;
         assert_eq!(heard(&broken), (false, vec!["xxx".to_owned()]));
+    }
+
+    #[test]
+    fn all_that_is_kept_of_a_call_counts() {
+        let event = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"12345\",\"function\":{\"name\":\"abc\",\"arguments\":\"{}\"}}]}}]}\n\n";
+        let mut pieces = Pieces::default();
+        pieces.take(event.as_bytes(), &mut |_| {}).expect("taken");
+        assert_eq!(pieces.bytes(), 10);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Finish, Message, ModelError, ModelReply, ModelRequest, ProposedCall, Structured};
+use crate::text::bulk::{self, VALUES_MAX};
 
 /// The body of a request.
 pub fn request(request: &ModelRequest<'_>) -> Value {
@@ -116,9 +117,28 @@ fn message(message: &Message) -> Value {
     }
 }
 
+/// The answer, or this part of it, holds more values than are taken apart.
+pub fn too_much(what: &str) -> ModelError {
+    ModelError::Unreadable(format!("{what} holds more than {VALUES_MAX} values"))
+}
+
+/// Arguments are a text within an answer, and are taken apart in turn.
+///
+/// # Errors
+/// They hold too many values.
+pub fn check_arguments(arguments: &str) -> Result<(), ModelError> {
+    match bulk::is_too_much(arguments.as_bytes()) {
+        true => Err(too_much("the arguments of a call in it")),
+        false => Ok(()),
+    }
+}
+
 /// The answer in a body.
 pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
     let unreadable = |why: &str| ModelError::Unreadable(why.to_owned());
+    if bulk::is_too_much(body.as_bytes()) {
+        return Err(too_much("it"));
+    }
     let body: Value = serde_json::from_str(body)
         .map_err(|error| ModelError::Unreadable(no_json(body, &error)))?;
     let message = body
@@ -149,6 +169,7 @@ pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
             Some(Value::String(arguments)) => arguments.clone(),
             Some(other) => other.to_string(),
         };
+        check_arguments(&arguments)?;
         calls.push(ProposedCall {
             id: call_id(call.get("id").and_then(Value::as_str), place),
             tool: tool.to_owned(),

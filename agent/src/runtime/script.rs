@@ -24,7 +24,7 @@ use super::{
     seen::{Seen, unless_planted},
     turn::Stop,
 };
-use crate::text::pyjson;
+use crate::text::{bulk, pyjson};
 
 /// What a script imports.
 const STUBS: &str = include_str!("script/stubs.py");
@@ -195,6 +195,12 @@ impl Hands<'_> {
 
     fn answer(&mut self, request: &[u8], line: &mut Line) -> String {
         let error = |message: String| pyjson::text(&json!({ "error": message }));
+        if bulk::is_too_much(request) {
+            return error(format!(
+                "Invalid RPC request: it holds more than {} values",
+                bulk::VALUES_MAX
+            ));
+        }
         let request: Value = match serde_json::from_slice(request) {
             Ok(request) => request,
             Err(why) => return error(format!("Invalid RPC request: {why}")),

@@ -1,5 +1,7 @@
 //! What is said to a server: one connection, one request, and the end of it.
 
+mod counted;
+
 use std::{collections::BTreeSet, fmt, os::unix::net::UnixStream, time::Duration};
 
 use rmcp::{
@@ -17,6 +19,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, sync::mpsc, time::Instant};
 
+use self::counted::counted;
 use super::{
     ExternalServer, Request,
     asked_back::{ASKING_MAX, Attendant, Ears, Put},
@@ -401,7 +404,7 @@ async fn connected(
         let stream = tokio::net::UnixStream::from_std(stream).map_err(unreachable)?;
         let (said, to_say) = stream.into_split();
         return ears
-            .serve((said.take(SAID_BYTES_MAX), to_say))
+            .serve((counted(said.take(SAID_BYTES_MAX)), to_say))
             .await
             .map_err(|error| Trouble::NotConnected(reason(&error)));
     }
@@ -412,7 +415,7 @@ async fn connected(
         .await
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
     let (said, to_say) = stream.into_split();
-    ears.serve((said.take(SAID_BYTES_MAX), to_say))
+    ears.serve((counted(said.take(SAID_BYTES_MAX)), to_say))
         .await
         .map_err(|error| Trouble::NotConnected(reason(&error)))
 }

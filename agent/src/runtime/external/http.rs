@@ -27,6 +27,8 @@ use sse_stream::{Sse, SseStream};
 use tokio::sync::{mpsc, oneshot};
 use ureq::http::{HeaderName, HeaderValue, Request, StatusCode};
 
+use crate::text::bulk::{self, Count, Ends, VALUES_MAX};
+
 /// How long the connection may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(20);
 /// Bytes of one answer, whatever it is.
@@ -178,9 +180,15 @@ impl Reply {
 
     fn events(mut self) -> BoxStream<'static, Result<Sse, SseError>> {
         let bytes = stream::poll_fn(move |context| self.body.poll_recv(context));
-        SseStream::from_bytes_stream(bytes.map(|chunk| chunk.map(io::Cursor::new)))
-            .take(EVENTS_MAX)
-            .boxed()
+        let mut count = Count::each(Ends::BlankLine);
+        let bytes = bytes.map(move |chunk| {
+            let chunk = chunk?;
+            match count.is_within(&chunk) {
+                true => Ok(io::Cursor::new(chunk)),
+                false => Err(too_many()),
+            }
+        });
+        SseStream::from_bytes_stream(bytes).take(EVENTS_MAX).boxed()
     }
 }
 
@@ -228,6 +236,11 @@ fn unknown_beginning(
     };
     let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
     Some(StreamableHttpPostResponse::Json(answer, None))
+}
+
+/// What is taken apart takes a hundred times the memory, at most.
+fn too_many() -> io::Error {
+    io::Error::other(format!("the answer holds more than {VALUES_MAX} values"))
 }
 
 fn unexpected(what: String) -> Trouble {
@@ -312,6 +325,9 @@ impl StreamableHttpClient for Carrier {
             return Ok(StreamableHttpPostResponse::Sse(reply.events(), named));
         }
         let body = reply.whole(usize::MAX).await?;
+        if bulk::is_too_much(&body) {
+            return Err(Trouble::Client(too_many()));
+        }
         match serde_json::from_slice(&body) {
             Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, named)),
             Err(_) if is_told_only(&message) => Ok(StreamableHttpPostResponse::Accepted),
