@@ -102,6 +102,8 @@ pub enum ConfigError {
     Others(PathBuf, String),
     /// The file is as it should be, and this change to it would not be.
     Change(String),
+    /// Somebody else changed it since it was read.
+    Meanwhile(PathBuf),
 }
 
 impl fmt::Display for ConfigError {
@@ -121,6 +123,11 @@ impl fmt::Display for ConfigError {
                 path.display()
             ),
             Self::Change(what) => write!(f, "nothing was changed: {what}"),
+            Self::Meanwhile(path) => write!(
+                f,
+                "nothing was changed: somebody else changed `{}` meanwhile; see what it says now, and do it again",
+                path.display()
+            ),
         }
     }
 }
@@ -135,7 +142,9 @@ impl ConfigError {
             Self::Form(..) => format!(
                 "{self}; mend it there, or `hermitcrab config reset` begins a new one and keeps this beside it"
             ),
-            Self::Io(..) | Self::Others(..) | Self::Change(_) => self.to_string(),
+            Self::Io(..) | Self::Others(..) | Self::Change(_) | Self::Meanwhile(_) => {
+                self.to_string()
+            }
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::{
     screen::visible,
 };
 
+/// How often a change is made again where somebody else was first.
+const TRIES_MAX: u32 = 50;
+
 /// What to do with the configuration.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
@@ -254,20 +257,29 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
     }
 }
 
-/// Changes the file, and says what was changed or that nothing was.
+/// Changes the file, and says what was changed or that nothing was. Where somebody else was
+/// first, what they made of it is changed.
 fn changed(
     file: &Path,
-    change: impl FnOnce(&mut Edit) -> Result<Option<String>, ConfigError>,
+    change: impl Fn(&mut Edit) -> Result<Option<String>, ConfigError>,
 ) -> Result<(), Trouble> {
-    let mut edit = Edit::open(file).map_err(of_the_users)?;
-    match change(&mut edit).map_err(wrong)? {
-        Some(line) => {
-            edit.save().map_err(wrong)?;
-            println!("{line}");
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut edit = Edit::open(file).map_err(of_the_users)?;
+        let Some(line) = change(&mut edit).map_err(wrong)? else {
+            println!("nothing to change");
+            return Ok(());
+        };
+        match edit.save() {
+            Ok(()) => {
+                println!("{line}");
+                return Ok(());
+            }
+            Err(ConfigError::Meanwhile(_)) if tries < TRIES_MAX => {}
+            Err(error) => return Err(wrong(error)),
         }
-        None => println!("nothing to change"),
     }
-    Ok(())
 }
 
 /// A directory as it is written into the file.

@@ -281,9 +281,11 @@ fn tick(base: &Where, choice: &choice::Choice) -> Result<u8, Trouble> {
             worst = worst.max(exit::TOOL_FAILED);
             continue;
         }
-        if let Some(next) = turns::recovered(job, &ambient::now_here()) {
+        if turns::recovered(job, &ambient::now_here()).is_some() {
             shelf.change(jobs::text(job, "id"), |mut job| {
-                job.insert("next_run_at".to_owned(), next.into());
+                if let Some(next) = turns::recovered(&job, &ambient::now_here()) {
+                    job.insert("next_run_at".to_owned(), next.into());
+                }
                 Some(job)
             })?;
             // It is due at its time, at the earliest the next time somebody looks.
@@ -310,25 +312,31 @@ fn is_due(job: &Job) -> bool {
         && schedule::kept(jobs::text(job, "next_run_at"), &now).is_some_and(|at| at <= now)
 }
 
-/// Runs one job that is due. Its next time is on the disk before it begins, so
-/// that no crash makes it run twice.
+/// Runs one job that was due when the list was read, if it is still. Its next time is on the
+/// disk before it begins, so that no crash makes it run twice.
 fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
     let id = jobs::text(job, "id").to_owned();
     let now = ambient::now_here();
-    let mut claim = Claim::Taken;
+    // Those before it took their time. What is run is what is on the list by now.
+    let (mut claim, mut current) = (Claim::Taken, None);
     shelf.change(&id, |mut job| {
+        (claim, current) = (Claim::Taken, None);
+        if !is_due(&job) {
+            return Some(job);
+        }
+        current = Some(job.clone());
         claim = turns::claim(&mut job, &claimant(), &now);
         (claim != Claim::Spent).then_some(job)
     })?;
-    if claim != Claim::Won {
+    let Some(job) = current.filter(|_| claim == Claim::Won) else {
         return Ok(exit::OK);
-    }
+    };
     say(&format!(
         "job {} ({})",
         on_one_line(&id),
-        on_one_line(&jobs::name(job))
+        on_one_line(&jobs::name(&job))
     ));
-    let run = runner.run(job, &now, &Lent::default());
+    let run = runner.run(&job, &now, &Lent::default());
     let code = match &run.became.error {
         None => exit::OK,
         Some(_) if run.was_refused => exit::REFUSED,

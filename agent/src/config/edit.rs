@@ -5,14 +5,17 @@
 //! a change that would make it unusable is refused, and the file is replaced
 //! whole or not at all.
 
+mod put;
+
 use std::{
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value, value};
 
+pub(in crate::config) use self::put::replace;
+use self::put::{alone, made};
 use super::{ConfigError, file, keys, models::LOCAL_SERVER, parse};
 use crate::model::http::check_address;
 
@@ -43,6 +46,8 @@ pub struct Besides {
 #[derive(Debug)]
 pub struct Edit {
     path: PathBuf,
+    /// What stood in it when it was read; nothing if there was none.
+    was: Option<String>,
     /// What stands before everything in a file that holds nothing else: the
     /// document would put it behind the first table.
     head: String,
@@ -57,13 +62,15 @@ impl Edit {
     pub fn open(path: &Path) -> Result<Self, ConfigError> {
         // Where a link leads, the file is.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let text = file::text(&path)?.unwrap_or_else(|| HEADER.to_owned());
+        let was = file::text(&path)?;
+        let text = was.clone().unwrap_or_else(|| HEADER.to_owned());
         parse(&path, &text)?;
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
             ConfigError::Form(path.clone(), super::one_line(error.message()).into_owned())
         })?;
         let mut edit = Self {
             path,
+            was,
             head: String::new(),
             document,
         };
@@ -289,16 +296,24 @@ impl Edit {
             .ok_or_else(|| ConfigError::Form(path, "`directories` is not a list".to_owned()))
     }
 
-    /// Writes the file.
+    /// Writes the file, if it is as it was when it was read: what somebody else set meanwhile,
+    /// such as a stricter mode, is not to be lost without a word.
     ///
     /// # Errors
-    /// It would be no configuration, or cannot be written.
+    /// It would be no configuration, is another one by now, or cannot be written.
     pub fn save(&self) -> Result<(), ConfigError> {
         let text = self.text();
         parse(&self.path, &text)?;
-        replace(&self.path, text.as_bytes()).map_err(|error| {
+        let failed = |error: io::Error| {
             ConfigError::Change(format!("cannot write `{}`: {error}", self.path.display()))
-        })
+        };
+        let dir = made(&self.path).map_err(failed)?;
+        // Of two that change it at once one is first, and the other sees that.
+        let _held = alone(dir).map_err(failed)?;
+        if file::text(&self.path)? != self.was {
+            return Err(ConfigError::Meanwhile(self.path.clone()));
+        }
+        replace(&self.path, text.as_bytes()).map_err(failed)
     }
 
     /// Sets the file aside and begins a new one; where the old one is now, if
@@ -320,35 +335,6 @@ impl Edit {
         replace(path, HEADER.as_bytes()).map_err(io)?;
         Ok(aside)
     }
-}
-
-/// Puts a whole file in place of another; nobody else may read it.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let dir = path.parent().unwrap_or_else(|| Path::new("."));
-    // Whatever the umask is: a directory that others may write would not be read from.
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(dir)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = dir.join(name);
-    let written = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| std::fs::rename(&new, path));
-    if written.is_err() {
-        // What is half written must not stay; the first error is the one to tell.
-        let _ = std::fs::remove_file(&new);
-    }
-    written
 }
 
 /// What a key takes, where it was given something of another kind.
@@ -480,6 +466,24 @@ mod tests {
             }
         });
         assert_eq!(after, TEXT);
+    }
+
+    #[test]
+    fn what_somebody_else_set_meanwhile_is_not_written_over() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("config.toml");
+        // There is none yet, and there is one.
+        for stricter in ["reject_all", "prompt"] {
+            let mut late = Edit::open(&path).expect("a configuration");
+            late.set("limits.pids_max", "7").expect("set");
+            let mut first = Edit::open(&path).expect("a configuration");
+            first.set("mode", stricter).expect("set");
+            first.save().expect("saved");
+            let error = late.save().expect_err("refused").to_string();
+            assert!(error.starts_with("nothing was changed: "), "{error}");
+            let mode = Edit::open(&path).expect("read").get("mode");
+            assert_eq!(mode, Some(format!("\"{stricter}\"")));
+        }
     }
 
     const MODELS: &str = "# which one\n[models.planner] # mine\n# small\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nkey_env = \"K\" # of h\n# dull\ntemperature = 0.2\n\n[models.planner.extra]\ntop_p = 1 # all\n";

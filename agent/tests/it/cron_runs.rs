@@ -236,6 +236,59 @@ fn an_interrupt_ends_the_job_that_is_due_and_leaves_the_others_for_later() {
     assert_eq!(jobs(&home)["jobs"][1]["next_run_at"], then);
 }
 
+/// Whoever changes or puts off a job while another runs means its next run.
+#[test]
+fn a_job_is_run_as_it_is_on_the_list_when_its_turn_comes() {
+    let (home, _) = with_job("every 1h");
+    let scripts = home.path().join(".hermes/scripts");
+    let waits = "echo began\nuntil [ -e go.txt ]; do sleep 0.05; done\n";
+    std::fs::write(scripts.join("note.sh"), waits).unwrap();
+    for (name, said) in [("old.sh", "the old one"), ("new.sh", "the new one")] {
+        std::fs::write(scripts.join(name), format!("echo {said}\n")).unwrap();
+    }
+    let later: Vec<String> = ["changed", "put off", "paused"]
+        .iter()
+        .map(|name| {
+            let (code, made) = call(
+                &home,
+                &json!({
+                    "action": "create", "schedule": "every 1h", "no_agent": true, "script": "old.sh",
+                    "name": name, "workdir": home.project(),
+                }),
+            );
+            assert_eq!(code, Some(0), "{made}");
+            made["job_id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let then = "2026-01-01T00:00:00+00:00";
+    for at in 1..=3 {
+        set(&home, at, "next_run_at", then.into());
+    }
+    let child = started(&home, &["cron", "tick"]);
+    within(LONG, || jobs(&home)["jobs"][0]["fire_claim"].is_object());
+    set(&home, 1, "script", "new.sh".into());
+    let put_off = "2099-01-01T00:00:00+00:00";
+    set(&home, 2, "next_run_at", put_off.into());
+    set(&home, 3, "enabled", false.into());
+    std::fs::write(home.project().join("go.txt"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let noted = jobs(&home);
+    let noted = |at: usize| noted["jobs"][at].clone();
+    assert_eq!(noted(0)["last_status"], "ok", "{}", noted(0));
+    assert_eq!(noted(1)["last_status"], "ok", "{}", noted(1));
+    let said = kept(&home, &later[0]);
+    assert!(
+        said.contains("the new one") && !said.contains("the old one"),
+        "{said}"
+    );
+    assert_eq!(noted(2)["next_run_at"], put_off);
+    for at in [2, 3] {
+        assert_eq!(noted(at)["last_status"], Value::Null, "{}", noted(at));
+        assert_eq!(noted(at)["fire_claim"], Value::Null, "{}", noted(at));
+    }
+}
+
 #[test]
 fn an_editors_cancel_ends_a_job_that_its_turn_runs() {
     let (home, id, mark) = sleeper();

@@ -33,6 +33,8 @@ use crate::{
 /// The longest list of jobs, in bytes.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 const LIST: &str = "jobs.json";
+/// How often it is changed again where somebody else was first.
+const TRIES_MAX: u32 = 20;
 
 /// Where jobs and their scripts are.
 pub(super) struct Shelf {
@@ -60,9 +62,14 @@ impl Shelf {
     }
 
     pub(super) fn read(&self) -> Result<Vec<Job>, Trouble> {
+        understood(self.bytes()?.as_deref())
+    }
+
+    /// The list as it lies there, if there is one.
+    fn bytes(&self) -> Result<Option<Vec<u8>>, Trouble> {
         match content(&self.cron.join(LIST), LIST_BYTES_MAX) {
-            Ok(bytes) => jobs::understood(&bytes).map_err(|why| (why, exit::ENVIRONMENT)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.trouble(&error)),
         }
     }
@@ -95,11 +102,12 @@ impl Shelf {
     }
 
     /// Changes one job; `None` takes it off the list. The lock is the one
-    /// whoever else writes the file takes.
+    /// whoever else writes the file takes, but for the calls of a session, which write it as any
+    /// file: where one was first, what it left is changed.
     pub(super) fn change(
         &self,
         id: &str,
-        change: impl FnOnce(Job) -> Option<Job>,
+        change: impl FnMut(Job) -> Option<Job>,
     ) -> Result<(), Trouble> {
         self.changed(id, change, "is done for good")
     }
@@ -112,28 +120,42 @@ impl Shelf {
     fn changed(
         &self,
         id: &str,
-        change: impl FnOnce(Job) -> Option<Job>,
+        mut change: impl FnMut(Job) -> Option<Job>,
         gone: &str,
     ) -> Result<(), Trouble> {
         let lock = self
             .lock(".jobs.lock")
             .and_then(|file| file.lock().map(|()| file))
             .map_err(|error| self.trouble(&error))?;
-        let mut all = self.read()?;
-        if let Some(at) = all.iter().position(|job| jobs::text(job, "id") == id) {
-            match change(all.remove(at)) {
-                Some(job) => all.insert(at, job),
-                None => say(&format!("job {} {gone}", on_one_line(id))),
+        for _ in 0..TRIES_MAX {
+            let bytes = self.bytes()?;
+            let mut all = understood(bytes.as_deref())?;
+            let Some(at) = all.iter().position(|job| jobs::text(job, "id") == id) else {
+                return Ok(());
+            };
+            let job = change(all.remove(at));
+            let is_gone = job.is_none();
+            if let Some(job) = job {
+                all.insert(at, job);
             }
             let text = pyjson::ascii(&pyjson::indented(&json!({
                 "jobs": all, "updated_at": schedule::iso(&ambient::now_here()),
             })));
-            self.dir()
-                .and_then(|dir| put(dir.as_fd(), LIST, &text))
-                .map_err(|error| self.trouble(&error))?;
+            let dir = self.dir().map_err(|error| self.trouble(&error))?;
+            let new = written(dir.as_fd(), LIST, &text).map_err(|error| self.trouble(&error))?;
+            if self.bytes()? != bytes {
+                continue;
+            }
+            put(dir.as_fd(), &new, LIST).map_err(|error| self.trouble(&error))?;
+            drop(lock);
+            if is_gone {
+                say(&format!("job {} {gone}", on_one_line(id)));
+            }
+            return Ok(());
         }
-        drop(lock);
-        Ok(())
+        Err(self.trouble(&io::Error::other(
+            "somebody else changes the list again and again; see who, and try again",
+        )))
     }
 
     /// Keeps what came of a run, its owner's alone.
@@ -144,7 +166,9 @@ impl Shelf {
         let output = below(self.dir()?.as_fd(), "output")?;
         let dir = below(output.as_fd(), id)?;
         let name = now.strftime("%Y-%m-%d_%H-%M-%S").to_string();
-        put(dir.as_fd(), &format!("{name}.md"), document)
+        let name = format!("{name}.md");
+        let new = written(dir.as_fd(), &name, document)?;
+        put(dir.as_fd(), &new, &name)
     }
 
     /// The directory of jobs.
@@ -188,6 +212,14 @@ impl Shelf {
     }
 }
 
+/// The jobs of a list; none where there is no list.
+fn understood(bytes: Option<&[u8]>) -> Result<Vec<Job>, Trouble> {
+    bytes.map_or_else(
+        || Ok(Vec::new()),
+        |bytes| jobs::understood(bytes).map_err(|why| (why, exit::ENVIRONMENT)),
+    )
+}
+
 /// The skills a job is worked on with, whichever way it names them.
 pub(super) fn skills_of(job: &Job) -> Vec<String> {
     jobs::skills(job.get("skill"), job.get("skills"))
@@ -206,8 +238,8 @@ fn below(dir: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
 }
 
-/// The file appears whole or not at all, and is its owner's alone.
-fn put(dir: BorrowedFd<'_>, name: &str, text: &str) -> io::Result<()> {
+/// Writes a file under a name of its own, its owner's alone; that name.
+fn written(dir: BorrowedFd<'_>, name: &str, text: &str) -> io::Result<String> {
     let new = format!(".{name}.new");
     match rustix::fs::unlinkat(dir, &new, AtFlags::empty()) {
         // A crash left it there, or somebody else put it there.
@@ -218,5 +250,62 @@ fn put(dir: BorrowedFd<'_>, name: &str, text: &str) -> io::Result<()> {
     let mut file = File::from(rustix::fs::openat(dir, &new, flags, OWN)?);
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    Ok(rustix::fs::renameat(dir, &new, dir, name)?)
+    Ok(new)
+}
+
+/// It appears under its name whole or not at all.
+fn put(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()> {
+    Ok(rustix::fs::renameat(dir, new, dir, name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_sessions_call_made_of_the_list_meanwhile_stays() {
+        let temp = tempfile::tempdir().unwrap();
+        let shelf = Shelf {
+            home: temp.path().to_owned(),
+            cron: temp.path().to_owned(),
+            scripts: temp.path().to_owned(),
+        };
+        let list = temp.path().join(LIST);
+        let put = |state: &str| {
+            let jobs = json!({"jobs": [{"id": "a"}, {"id": "b", "state": state}]});
+            std::fs::write(&list, jobs.to_string()).unwrap();
+        };
+        put("scheduled");
+        let mut tries = 0;
+        shelf
+            .change("a", |mut job| {
+                tries += 1;
+                if tries == 1 {
+                    put("paused");
+                }
+                job.insert("last_status".to_owned(), "ok".into());
+                Some(job)
+            })
+            .unwrap();
+        let all = shelf.read().unwrap();
+        let texts = [
+            jobs::text(&all[0], "last_status"),
+            jobs::text(&all[1], "state"),
+        ];
+        assert_eq!((texts, tries), (["ok", "paused"], 2));
+        // Whoever never lets it be is told of, and nothing is written over.
+        let mut number = 0;
+        let (why, _) = shelf
+            .change("a", |job| {
+                number += 1;
+                put(&number.to_string());
+                Some(job)
+            })
+            .unwrap_err();
+        assert!(why.contains("again and again"), "{why}");
+        assert_eq!(
+            jobs::text(&shelf.read().unwrap()[1], "state"),
+            number.to_string()
+        );
+    }
 }
