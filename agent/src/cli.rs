@@ -37,7 +37,7 @@ use std::{
 use clap::{Parser, Subcommand};
 use hermitcrab_core::approval::Asking;
 
-use crate::{ambient, exit, printing};
+use crate::{ambient, exit, printing, screen};
 
 /// What went wrong before anything was done: the message and the exit code.
 type Trouble = (String, u8);
@@ -413,12 +413,18 @@ fn act(what: What) -> u8 {
 fn wind_up(runtime: &mut crate::runtime::Runtime) {
     runtime.wind_up();
     for line in runtime.take_told() {
-        say(&crate::screen::visible(&line));
+        say(&line);
     }
 }
 
+/// Places and words in it may be somebody else's; nothing in them draws.
 fn say(message: &str) {
-    eprintln!("hermitcrab: {message}");
+    say_shown(&screen::visible(message));
+}
+
+/// The same of what is made to be shown, colours included.
+fn say_shown(shown: &str) {
+    eprintln!("hermitcrab: {shown}");
 }
 
 /// The directory named, or the usual one.

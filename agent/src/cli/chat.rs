@@ -12,7 +12,7 @@ use super::{
     Setting, Trouble, begin,
     choice::{Choice, NO_MODEL, backend, let_talk},
     conversations::{GoOn, Going},
-    cron, no_text, open, say,
+    cron, no_text, open, run, say,
     seen::Seen,
 };
 use crate::{
@@ -274,6 +274,5 @@ fn told(turn: &ChatTurn) {
     if let Some(why) = cut_off(turn.end) {
         say(why);
     }
-    // A reader that went away is no failure of the turn.
-    println!("{}", turn.text);
+    run::print(&turn.text);
 }

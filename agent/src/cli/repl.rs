@@ -35,7 +35,7 @@ use self::{
 use super::{
     Setting, Trouble, begin, choice,
     conversations::{GoOn, Going},
-    cron, exec, no_text, open, plan, run, say,
+    cron, exec, no_text, open, plan, run, say, say_shown,
     seen::Seen,
     undo,
 };
@@ -310,7 +310,7 @@ impl Repl<'_> {
             Line::Wrong(why) => Err((why, exit::USAGE)),
         };
         done.unwrap_or_else(|(message, code)| {
-            say(&self.screen.tone(Tone::Bad, &visible(&message)));
+            say_shown(&self.screen.tone(Tone::Bad, &visible(&message)));
             code
         })
     }

@@ -79,13 +79,13 @@ fn hint(fate: &Fate, tool: &str) -> Option<String> {
 }
 
 /// A program gets the words as they are; on a terminal nothing in them draws.
-fn print(text: &str) {
+pub(super) fn print(text: &str) {
     let shown = if std::io::stdout().is_terminal() {
         Cow::Owned(visible(text))
     } else {
         Cow::Borrowed(text)
     };
-    // A reader that went away is no failure of the call.
+    // A reader that went away is no failure of what was done.
     println!("{shown}");
 }
 

@@ -438,3 +438,17 @@ fn a_job_below_where_its_list_is_looked_after_needs_no_word() {
     let ran = tick(home.path());
     assert_eq!(ran.code, Some(77), "{id}: {ran:?}");
 }
+
+/// Whoever writes the list of jobs chooses names, and places that are none.
+#[test]
+fn what_is_wrong_with_a_job_draws_nothing_whatever_its_list_says() {
+    let (home, id) = with_job("every 1h");
+    let drawing = "/\u{1b}]52;c;bHM=\u{7}\u{202e}";
+    set(&home, 0, "workdir", drawing.into());
+    for what in [&["cron", "list"][..], &["cron", "remove", &id]] {
+        let ran = home.run(what);
+        assert_ne!(ran.code, Some(0), "{ran:?}");
+        let shown = "/\\u{1b}]52;c;bHM=\\u{7}\\u{202e}";
+        assert!(ran.err.contains(shown), "{ran:?}");
+    }
+}

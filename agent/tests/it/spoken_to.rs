@@ -83,6 +83,19 @@ fn a_server_that_was_called_off_is_asked_again() {
     assert!(pty.ended().success());
 }
 
+/// What steers a model steers no terminal: no title, no clipboard, no question of this program's.
+#[test]
+fn what_a_model_says_in_a_chat_draws_nothing_on_a_terminal() {
+    let home = settled("");
+    let said = "one\u{1b}[2J\u{1b}]52;c;bHM=\u{7}two";
+    let words = json!([said]).to_string();
+    let mut pty = Pty::start(&home, &["chat", &words], &[]);
+    pty.sees("one\\u{1b}[2J\\u{1b}]52;c;bHM=\\u{7}two");
+    assert!(pty.ended().success());
+    // A program gets the words as they are.
+    assert!(home.ok(&["chat", &words]).contains(said));
+}
+
 #[test]
 fn a_chat_at_a_terminal_says_what_becomes_of_a_line() {
     let home = settled("");
