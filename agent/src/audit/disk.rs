@@ -4,7 +4,7 @@ use std::{
     fmt,
     fs::File,
     io::{self, Write as _},
-    os::unix::fs::FileExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
 };
 
 /// How much room is made at a time.
@@ -178,7 +178,14 @@ impl Disk for Roomy {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.sync_data()?;
+        // What is in a file without a name is on a disk and on no record.
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(io::Error::other(
+                "it was removed while it was written; see who did that, and begin anew",
+            ));
+        }
+        Ok(())
     }
 
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
@@ -288,6 +295,21 @@ mod tests {
         assert_eq!(disk.read_at(99, &mut into).expect("read"), 0);
         drop(disk);
         assert_eq!(std::fs::read(&path).expect("read"), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn what_is_written_after_it_was_removed_is_on_no_record() {
+        let dir = tempfile::tempdir().expect("directory");
+        let (path, other) = (dir.path().join("ledger"), dir.path().join("other"));
+        let mut disk = Roomy::of(opened(&path)).expect("a disk");
+        assert_eq!(disk.append(b"one\n").expect("taken"), 4);
+        disk.sync().expect("on record");
+        // By another name it is there still.
+        std::fs::rename(&path, &other).expect("moved");
+        disk.sync().expect("on record");
+        std::fs::remove_file(&other).expect("removed");
+        let error = disk.sync().expect_err("gone").to_string();
+        assert!(error.contains("removed"), "{error}");
     }
 
     #[test]

@@ -49,6 +49,25 @@ fn looks() -> [(&'static str, serde_json::Value); 2] {
     ]
 }
 
+/// A file without a name takes records as any other does, and nobody finds them.
+#[test]
+fn nothing_is_done_on_a_ledger_that_was_removed_meanwhile() {
+    let mut bench = support::Bench::with_files();
+    let write = |name: &str| json!({"path": name, "content": "x"});
+    let report = bench.call("write_file", write("a.txt"));
+    assert_eq!(report.fate, hermitcrab::runtime::Fate::Ran);
+    std::fs::remove_file(bench.state.join("ledger.jsonl")).unwrap();
+    for (tool, args) in [
+        ("write_file", write("b.txt")),
+        ("terminal", json!({"command": "echo x > b.txt"})),
+    ] {
+        let report = bench.call(tool, args);
+        let why = "it was removed while it was written";
+        assert!(report.text.contains(why), "{}", report.text);
+        assert_eq!(bench.text("b.txt"), None);
+    }
+}
+
 #[test]
 fn what_was_seen_is_told_when_the_records_of_all_its_looks_are_on_the_disk() {
     let dirs = tempfile::tempdir().unwrap();
