@@ -78,11 +78,16 @@ impl Runtime {
     }
 
     /// What was shown changed before it could be done: a yes to it was a yes to
-    /// nothing, however long it was to count.
+    /// nothing, however long it was to count. Nothing is kept of what is not settled yet.
     pub(super) fn void_answers(&mut self, agent: AgentId, before: &[GrantId]) {
         if let Some(desk) = &self.desk {
             desk.borrow_mut().wishes.clear();
         }
+        self.void_given(agent, before);
+    }
+
+    /// The same of what is given by now and was not before, and of nothing that is to be kept.
+    pub(super) fn void_given(&mut self, agent: AgentId, before: &[GrantId]) {
         let now = self.now();
         for grant in self.given_by_answers(agent) {
             // A yes for one time is used up by then, and to be told as that.
@@ -129,7 +134,9 @@ impl Runtime {
         was_asked: bool,
         fate: &Fate,
     ) {
-        if was_asked && fate.code() == Some(DenialCode::ChangedSinceShown) {
+        // Of calls made beside each other one does not know what was said to the others.
+        let is_alone = self.heard_late.is_none();
+        if is_alone && was_asked && fate.code() == Some(DenialCode::ChangedSinceShown) {
             self.void_answers(by, answered);
         }
         if let Err(error) = self.settle_wishes() {

@@ -23,7 +23,7 @@ use std::{
 
 use hermitcrab_core::{
     approval::{Question, QuestionId, Reply},
-    grant::AgentId,
+    grant::{AgentId, GrantId},
     label::Source,
     outcome::DenialCode,
     standing::PortableCap,
@@ -103,6 +103,14 @@ struct Wording {
     question: String,
     choices: Option<Vec<String>>,
     reply: Sender<Option<String>>,
+}
+
+/// What was said to one of them, whose questions come after those of the calls before it and
+/// before those of the calls after it.
+struct SaidTo {
+    /// What its agent held by answers before.
+    held: Vec<GrantId>,
+    asked: Vec<QuestionId>,
 }
 
 /// What of a call waits for the person.
@@ -205,7 +213,7 @@ impl Runtime {
                 }
             }
             drop(wanted);
-            left = self.serve(&served, first, calls.len(), &not_started);
+            left = self.serve(by, &served, (first, calls.len()), &not_started);
         });
         let lasting = self.agents.get(&by).cloned();
         let mut lasting = lasting.unwrap_or_else(|| AgentState::new(&self.config));
@@ -239,9 +247,9 @@ impl Runtime {
     /// the calls before it are over, so that questions come in their order.
     fn serve(
         &mut self,
+        by: AgentId,
         served: &Receiver<Wanted>,
-        begins_at: usize,
-        calls: usize,
+        (begins_at, calls): (usize, usize),
         not_started: &[usize],
     ) -> Vec<Option<Box<Left>>> {
         let mut left: Vec<Option<Box<Left>>> = Vec::new();
@@ -250,6 +258,7 @@ impl Runtime {
             .filter(|place| !not_started.contains(place))
             .collect();
         let mut asked: BTreeMap<usize, Waiting> = BTreeMap::new();
+        let mut said: BTreeMap<usize, SaidTo> = BTreeMap::new();
         while let (Some(first), Ok(wanted)) = (running.first().copied(), served.recv()) {
             match wanted {
                 Wanted::Answer(place, asking) => {
@@ -266,6 +275,12 @@ impl Runtime {
                 }
                 Wanted::Over(place, what) => {
                     running.retain(|other| *other != place);
+                    let is_overtaken = what.as_ref().is_some_and(|what| {
+                        what.report.fate.code() == Some(DenialCode::ChangedSinceShown)
+                    });
+                    if let Some(said) = said.remove(&place).filter(|_| is_overtaken) {
+                        self.void_said(by, &said);
+                    }
                     if let (Some(slot), Some(what)) = (left.get_mut(place), what) {
                         *slot = Some(what);
                     }
@@ -284,6 +299,11 @@ impl Runtime {
                     let _ = wording.reply.send(words);
                 }
                 Waiting::Answer(asking) => {
+                    let said = said.entry(first).or_insert_with(|| SaidTo {
+                        held: self.given_by_answers(by),
+                        asked: Vec::new(),
+                    });
+                    said.asked.push(asking.question.id());
                     let answer = self.user.ask_and_keep(Prompt {
                         question: &asking.question,
                         shown: &asking.shown,
@@ -297,6 +317,17 @@ impl Runtime {
             }
         }
         left
+    }
+
+    /// What was shown for a call changed before it could be done: no yes to it counts, and what
+    /// was said to the calls beside it does.
+    fn void_said(&mut self, by: AgentId, said: &SaidTo) {
+        if let Some(desk) = &self.desk {
+            let is_of_others = |question: &QuestionId| !said.asked.contains(question);
+            let wishes = &mut desk.borrow_mut().wishes;
+            wishes.retain(|(question, _)| is_of_others(question));
+        }
+        self.void_given(by, &said.held);
     }
 
     /// A call's own copy of what it needs, as the calls before it leave it as
@@ -344,12 +375,6 @@ impl Runtime {
                     denial.code().next_step()
                 ) }));
             }
-        }
-        if !report.questions.is_empty()
-            && report.fate.code() == Some(DenialCode::ChangedSinceShown)
-            && let Some(desk) = &self.desk
-        {
-            desk.borrow_mut().wishes.clear();
         }
         report.text = self.outgoing(report.text);
         report

@@ -302,6 +302,46 @@ fn a_batch_is_cut_by_where_paths_really_lead() {
     );
 }
 
+/// Whose file changed under the question gets nothing by its yes; the call beside it keeps its own.
+#[test]
+fn of_calls_beside_each_other_one_that_is_overtaken_takes_no_yes_of_anothers() {
+    let mut bench = Bench::new();
+    bench.put("b.txt", "old\n");
+    bench.grant("fs.read", ".");
+    bench.grant("fs.list", ".");
+    bench
+        .user
+        .words
+        .borrow_mut()
+        .extend(["session", "session", "session"]);
+    let (meanwhile, second) = (bench.user.meanwhile.clone(), bench.workspace.join("b.txt"));
+    let saved = move || std::fs::write(second, "saved by somebody\n").unwrap();
+    // While the second question is open.
+    let first = move || *meanwhile.borrow_mut() = Some(Box::new(saved));
+    *bench.user.meanwhile.borrow_mut() = Some(Box::new(first));
+    let calls = [write("a.txt", "1\n"), write("b.txt", "1\n")];
+    let calls: Vec<_> = calls.iter().map(|(tool, args)| (*tool, args)).collect();
+    let agent = bench.runtime.first_agent();
+    let reports = bench.runtime.call_together(agent, &calls);
+    assert_eq!(reports[0].fate, Fate::Ran, "{}", reports[0].text);
+    let code = reports[1].fate.code();
+    assert_eq!(
+        code,
+        Some(DenialCode::ChangedSinceShown),
+        "{}",
+        reports[1].text
+    );
+    assert_eq!(bench.text("b.txt").unwrap(), "saved by somebody\n");
+    // To make it again was said yes to until the session ends, and to change the other was not.
+    std::fs::remove_file(bench.workspace.join("a.txt")).unwrap();
+    bench.user.words.borrow_mut().clear();
+    let (tool, args) = write("a.txt", "2\n");
+    assert_eq!(bench.call(tool, args).fate, Fate::Ran);
+    let (tool, args) = write("b.txt", "2\n");
+    let refused = Fate::AskedRefused(DenialCode::RejectedByUser);
+    assert_eq!(bench.call(tool, args).fate, refused);
+}
+
 #[test]
 fn a_grant_for_one_use_is_used_once_by_calls_at_the_same_time() {
     let mut bench = Bench::new();
