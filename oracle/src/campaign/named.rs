@@ -98,6 +98,7 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
     }
     let refused_or_asked = [
         "refused:",
+        "refused+asked",
         "asked-refused",
         "discarded",
         "tool-error",
@@ -349,6 +350,32 @@ mod tests {
             ("sequence:0+h14+c34.0", 1, true),
         ] {
             assert_eq!(is_held(&case(name), None, at), held, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_what_is_not_held_has_a_name_whether_something_was_asked_or_not() {
+        for (name, at, named) in [
+            ("sequence:0+h0+c17.0", 1, Some("not-held")),
+            ("sequence:0+h0+c2.0", 1, None),
+        ] {
+            let case = case(name);
+            for class in [
+                "refused:none:no-cap",
+                "refused+asked:none:no-cap",
+                "asked-refused:none",
+                "discarded:none",
+            ] {
+                let step = StepJudgement {
+                    finding: Finding::Stricter,
+                    hermes: "tool-error:none".to_owned(),
+                    agent: class.to_owned(),
+                    ..testing::judgement(at)
+                };
+                let seen = || testing::trace(at + 1, &serde_json::Value::Null, &[]);
+                let result = testing::result(&case, &step, seen(), seen());
+                assert_eq!(rule(&case, &result, &step), named, "{name}: {class}");
+            }
         }
     }
 }
