@@ -1,6 +1,7 @@
 //! The terminal front end: one command or one call at a time.
 
 mod acp;
+mod as_json;
 mod audit;
 mod begin;
 mod caps;

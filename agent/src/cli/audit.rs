@@ -18,7 +18,7 @@ use hermitcrab_core::{
 
 use serde_json::{Value, json};
 
-use super::{say, state_dir};
+use super::{as_json::print_json, say, state_dir};
 use crate::{
     ambient,
     audit::{
@@ -171,7 +171,7 @@ fn verify(dir: &Path, expect: &[Head], is_json: bool) -> u8 {
         }
         let verified = audit::verify_against(&place.dir, &known);
         if is_json {
-            println!("{}", as_json(place, &verified));
+            print_json(&as_json(place, &verified));
         }
         match verified {
             Ok(_) if is_json => {}

@@ -17,7 +17,7 @@ use hermitcrab_core::{
     time::Millis,
 };
 
-use super::{Setting, Trouble, Where, open, say, span};
+use super::{Setting, Trouble, Where, as_json::print_json, open, say, span};
 use crate::{
     ambient::{self, BootClock},
     audit::LedgerError,
@@ -192,7 +192,7 @@ fn list(place: &Where, all: bool, json: bool) -> Result<u8, Trouble> {
         let ours = kept.standing.audience == keeper.here().audience;
         if all || (ours && kept.standing.kept == Kept::Confirmed) {
             match json {
-                true => println!("{}", listed::grant(kept, &keeper)),
+                true => print_json(&listed::grant(kept, &keeper)),
                 false => println!("{}", line(kept, &keeper)),
             }
             shown = true;
@@ -404,7 +404,7 @@ fn answers(place: &Where, json: bool) -> Result<u8, Trouble> {
     let all = &keeper.contents().remembered;
     for answer in all {
         if json {
-            println!("{}", listed::answer(answer, &keeper));
+            print_json(&listed::answer(answer, &keeper));
             continue;
         }
         let counts = if keeper.is_current(answer) {

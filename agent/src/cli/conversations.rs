@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 pub use self::going::{GoOn, Going};
-use super::{Trouble, Where, open, say};
+use super::{Trouble, Where, as_json::print_json, open, say};
 use crate::{
     acp,
     audit::LedgerError,
@@ -165,7 +165,7 @@ fn list(arguments: &Conversations) -> Result<(), Trouble> {
                 "title": about.title,
                 "last": about.updated,
             });
-            println!("{facts}");
+            print_json(&facts);
             continue;
         }
         let title = about.title.as_deref().unwrap_or_default();

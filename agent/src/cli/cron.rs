@@ -16,7 +16,7 @@ use jiff::Zoned;
 use serde_json::{Value, json};
 
 use self::shelf::{Shelf, shelf, skills_of};
-use super::{Setting, Trouble, Where, caps, choice, open, say};
+use super::{Setting, Trouble, Where, as_json::print_json, caps, choice, open, say};
 use crate::{
     ambient::{self, Interruptible},
     audit::beside,
@@ -110,7 +110,7 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
             next => next,
         };
         if json {
-            println!("{}", as_json(base, &shelf, job, next)?);
+            print_json(&as_json(base, &shelf, job, next)?);
             continue;
         }
         println!(

@@ -16,7 +16,7 @@ use hermitcrab_sandbox::{
     spawn::SpawnError,
 };
 
-use super::{Trouble, Where, caps, open, say};
+use super::{Trouble, Where, as_json::print_json, caps, open, say};
 use crate::{
     ambient,
     audit::{
@@ -91,7 +91,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     if doctor.json {
         return match probed(&ground) {
             Ok(profile) => {
-                println!("{}", listed::profile(&profile));
+                print_json(&listed::profile(&profile));
                 match profile.isolation {
                     Isolation::Isolated => exit::OK,
                     Isolation::Unisolated | Isolation::Unknown => exit::ENVIRONMENT,

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Setting, Trouble, open, say};
+use super::{Setting, Trouble, as_json::print_json, open, say};
 use crate::{
     exit,
     runtime::{Explained, GrantWords},
@@ -47,7 +47,7 @@ fn explained(explain: &Explain) -> Result<u8, Trouble> {
     let (mut code, mut lacks_a_grant) = (exit::OK, false);
     for explained in lines {
         match explain.json {
-            true => println!("{}", as_json(&explained)),
+            true => print_json(&as_json(&explained)),
             false => println!("{explained}"),
         }
         lacks_a_grant |= explained.lacks_a_grant();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 mod load;
 
-use super::{Trouble, open, say};
+use super::{Trouble, as_json::print_json, open, say};
 use crate::{
     cancel::Cancel,
     config::models::BackendWords,
@@ -82,7 +82,7 @@ fn list(dirs: &[PathBuf], is_json: bool) -> Result<u8, Trouble> {
     let ground = open::configured()?;
     for (role, words) in roles(&ground) {
         match words {
-            _ if is_json => println!("{}", role_as_json(role, words)),
+            _ if is_json => print_json(&role_as_json(role, words)),
             Some(words) => println!(
                 "{role:<12} {} ({})",
                 visible(&words.model),
@@ -124,7 +124,7 @@ fn list(dirs: &[PathBuf], is_json: bool) -> Result<u8, Trouble> {
     }
     for path in &found {
         match is_json {
-            true => println!("{}", file_as_json(path)),
+            true => print_json(&file_as_json(path)),
             false => println!(
                 "{}\n    {}",
                 visible(&path.display().to_string()),

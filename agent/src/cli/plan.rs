@@ -27,7 +27,7 @@ use self::{
     shown::{Shown, summed_up},
     wrong::wrong,
 };
-use super::{Setting, Trouble, begin, choice, open, say};
+use super::{Setting, Trouble, as_json::print_json, begin, choice, open, say};
 use crate::{
     actions::{self, Risk, risk},
     ambient,
@@ -350,9 +350,7 @@ fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<(), Trouble> {
         };
         for line in lines {
             if how.json {
-                print(
-                    &json!({"v": 1, "type": "would", "step": want.step, "what": line}).to_string(),
-                );
+                print_json(&json!({"v": 1, "type": "would", "step": want.step, "what": line}));
             } else {
                 print(&format!("{}: {line}", want.step));
             }
@@ -502,7 +500,7 @@ fn each_risk(plan: &Plan, steps: &[Step], workspace: &Path, risks: &mut BTreeMap
 /// a step.
 fn print_plan(plan: &Plan, workspace: &Path, as_json: bool) {
     if as_json {
-        print(&described(plan, workspace).to_string());
+        print_json(&described(plan, workspace));
         return;
     }
     let columns = ambient::screen().columns_of(&std::io::stdout());

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Setting, Trouble, begin, open, say};
+use super::{Setting, Trouble, as_json::print_json, begin, open, say};
 use crate::{
     config::servers::HELP,
     exit,
@@ -47,7 +47,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
         }
         for server in declared {
             match servers.json {
-                true => println!("{}", json!({"name": server.name, "at": server.place()})),
+                true => print_json(&json!({"name": server.name, "at": server.place()})),
                 false => println!("{}  {}", server.name, server.place()),
             }
         }
@@ -69,7 +69,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     let listing = listing?;
     if servers.json {
-        println!("{}", pyjson::text(&as_json(&listing)));
+        print_json(&as_json(&listing));
     } else {
         shown(&server, &listing);
     }

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use clap::{Args, Subcommand};
 use hermitcrab_core::approval::Asking;
 
-use super::{Trouble, Where, open, say, span, state_dir};
+use super::{Trouble, Where, as_json::print_json, open, say, span, state_dir};
 use crate::{
     ambient,
     control::{ControlError, GrantRow, Listing, Reply, Request},
@@ -268,7 +268,7 @@ fn tell_of(reply: Reply, became: &str) -> u8 {
 fn all(found: &[which::Running], json: bool) -> u8 {
     for one in found {
         if json {
-            print(&format!("{}", serde_json::json!(one.listing)));
+            print_json(&serde_json::json!(one.listing));
         } else {
             list(&one.listing, &one.whose());
         }

@@ -21,6 +21,7 @@ use hermitcrab_sandbox::journal::{CommitId, Kept, KeptChange};
 pub(super) use self::editor::undoing;
 use super::{
     Trouble, Where,
+    as_json::print_json,
     open::{self, Ground, open_bare},
     say,
 };
@@ -157,7 +158,7 @@ fn show_for_programs(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Re
     let commits = commits(runtime)?;
     let here = |commit: &&Kept| everywhere || is_here(runtime, ground, commit);
     for commit in commits.iter().rev().filter(here) {
-        print(&listed::commit(commit, None).to_string());
+        print_json(&listed::commit(commit, None));
     }
     Ok(())
 }

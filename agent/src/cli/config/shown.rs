@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{held, of_the_users, wrong};
 use crate::{
     ambient::{self, Places},
-    cli::Trouble,
+    cli::{Trouble, as_json::print_json},
     config::{self, edit::Edit, keys},
     exit,
 };
@@ -110,7 +110,7 @@ pub(super) fn show(places: &Places, only: Option<&str>, is_json: bool) -> Result
         .collect();
     if is_json {
         for row in &rows {
-            println!("{}", row.as_json());
+            print_json(&row.as_json());
         }
         return Ok(());
     }

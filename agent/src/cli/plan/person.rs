@@ -15,7 +15,7 @@ use hermitcrab_core::approval::{Reply, Scope};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{How, print};
+use super::{How, print_json};
 use crate::{
     person::TerminalUser,
     ports::{Prompt, UserPort},
@@ -97,9 +97,8 @@ impl PipeUser {
     fn put(&self, about: About, text: &str) -> Option<String> {
         let number = self.asked.get().saturating_add(1);
         self.asked.set(number);
-        print(
-            &json!({"v": 1, "type": "question", "n": number, "about": about.as_str(), "text": text})
-                .to_string(),
+        print_json(
+            &json!({"v": 1, "type": "question", "n": number, "about": about.as_str(), "text": text}),
         );
         answer(&mut std::io::stdin().lock(), number)
     }

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     actions::{self, Did, Risk},
+    cli::as_json::print_json,
     executor::{self, Go, Onlooker},
     exit,
     planner::show,
@@ -47,7 +48,7 @@ impl Onlooker for Shown<'_> {
     fn before(&mut self, _: &mut Runtime, call: &ToolCall) -> Go {
         let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
         if self.json {
-            print(&calling(call).to_string());
+            print_json(&calling(call));
         }
         if self.each.is_none_or(|from| risk < from) {
             return Go::On;
@@ -97,7 +98,9 @@ impl Onlooker for Shown<'_> {
                 }
             };
             let (step, at, tool) = (&call.step, &call.at, &call.tool);
-            print(&json!({"v": 1, "type": "call", "step": step, "at": at, "tool": tool, "came": told}).to_string());
+            print_json(
+                &json!({"v": 1, "type": "call", "step": step, "at": at, "tool": tool, "came": told}),
+            );
             return;
         }
         match result {
@@ -116,17 +119,17 @@ impl Onlooker for Shown<'_> {
     }
 
     fn unpicked(&mut self, step: &str, trouble: &actions::Trouble) {
-        print(&if self.json {
+        if self.json {
             let came = json!({"failure": trouble.failure.as_str(), "told": trouble.words});
-            json!({"v": 1, "type": "extract", "step": step, "came": came}).to_string()
+            print_json(&json!({"v": 1, "type": "extract", "step": step, "came": came}));
         } else {
-            format!("! {step}: {}", plain(&trouble.words))
-        });
+            print(&format!("! {step}: {}", plain(&trouble.words)));
+        }
     }
 
     fn say(&mut self, text: &str) {
         if self.json {
-            print(&json!({"v": 1, "type": "say", "text": text}).to_string());
+            print_json(&json!({"v": 1, "type": "say", "text": text}));
         } else {
             // A person tells it from what this program says; a file or a program gets it as it is.
             let margin = if std::io::stdout().is_terminal() {
@@ -227,7 +230,9 @@ pub(super) fn summed_up(machine: &Machine, as_json: bool) -> u8 {
         }
     }
     if as_json {
-        print(&json!({"v": 1, "type": "end", "done": done, "failed": failed, "refused": refused, "skipped": skipped}).to_string());
+        print_json(
+            &json!({"v": 1, "type": "end", "done": done, "failed": failed, "refused": refused, "skipped": skipped}),
+        );
     } else {
         print(&format!(
             "{done} done, {failed} failed, {refused} refused, {skipped} skipped"

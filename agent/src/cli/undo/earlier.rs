@@ -5,9 +5,10 @@ use std::path::Path;
 
 use hermitcrab_sandbox::{Journal, journal::Kept};
 
-use super::{describe, is_here, listed, print};
+use super::{describe, is_here, listed};
 use crate::{
     audit::beside::{self, Place, Whose},
+    cli::as_json::print_json,
     cli::{Trouble, open::Ground, say},
     exit,
     runtime::Runtime,
@@ -38,7 +39,7 @@ pub(super) fn show(
                 commits.retain(|commit| everywhere || is_here(runtime, ground, commit));
                 match json {
                     true => commits.iter().rev().for_each(|commit| {
-                        print(&listed::commit(commit, Some(&place.dir)).to_string());
+                        print_json(&listed::commit(commit, Some(&place.dir)));
                     }),
                     false => tell(&place, &commits),
                 }
