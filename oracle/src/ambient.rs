@@ -28,6 +28,8 @@ pub struct Ambient {
     pub temporary: PathBuf,
     /// This program.
     pub program: PathBuf,
+    /// Where the agent's own configuration is, if that can be said.
+    pub config: Option<PathBuf>,
     /// Today, `YYYY-MM-DD`, UTC.
     pub today: String,
 }
@@ -87,6 +89,9 @@ pub fn read() -> Ambient {
         python_path: std::env::var_os("PYTHONPATH").filter(|path| !path.is_empty()),
         temporary: std::env::temp_dir(),
         program: std::env::current_exe().unwrap_or_default(),
+        config: hermitcrab::ambient::places()
+            .ok()
+            .map(|places| places.config_file),
         today: date(seconds),
     }
 }

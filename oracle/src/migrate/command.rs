@@ -27,7 +27,7 @@ use crate::environment::{self, Lack};
 use crate::exit::{self, Unwritten};
 use crate::interrupt::Interrupt;
 use crate::planting;
-use crate::report::row::name;
+use crate::report::{publish, row::name};
 use crate::subject::Processes;
 
 /// Runs the command; returns the exit code.
@@ -306,6 +306,16 @@ fn migrate(
     }
     Ok(code(&report, args.no_replay))
 }
+    // Put there as it is, it would take the place of what the user has said already.
+    if let Some(there) = ambient.config.as_deref().filter(|file| file.exists())
+        && args.config.is_none()
+    {
+        println!(
+            "there is a configuration at `{}` already: with `--config {}` the proposals are added to what it says",
+            name(&there.display().to_string()),
+            publish::quoted(&there.to_string_lossy())
+        );
+    }
 
 /// What a finished migration adds up to.
 fn code(report: &Report, replay_unwanted: bool) -> u8 {

@@ -109,6 +109,7 @@ fn ambient() -> Ambient {
         python_path: None,
         temporary: PathBuf::new(),
         program: PathBuf::new(),
+        config: None,
         today: "2026-01-01".to_owned(),
     }
 }
