@@ -225,7 +225,15 @@ fn seen(place: usize, last: Option<Outcome>) -> Seen {
     };
     let why = match proof {
         Proof::Proven => String::new(),
-        Proof::StillAsks if !last.code.is_empty() => format!("the agent's reason `{}`", last.code),
+        Proof::StillAsks if !last.code.is_empty() => {
+            let said = match last.code.as_str() {
+                // The user of a replay says no to every question.
+                "rejected-by-user" => "it is asked about all the same",
+                "no-cap" => "it is refused all the same, since it needs more than that",
+                _ => "it is refused all the same",
+            };
+            format!("{said} (`{}`)", last.code)
+        }
         Proof::OtherResult
         | Proof::StillAsks
         | Proof::NoGrant

@@ -241,6 +241,18 @@ impl Replayer<'_> {
                 }
             }));
         }
+        // Elsewhere than in the workspace the agent looks at a file before it changes it, by a
+        // right of its own.
+        let changes = matches!(call.tool.as_str(), "write_file" | "patch");
+        if changes && class == Class::Stricter {
+            let place = call.args.get("path").and_then(Value::as_str);
+            let place = place.and_then(super::place::absolute);
+            let elsewhere = place.filter(|place| needs.iter().any(|need| need.on == *place));
+            needs.extend(elsewhere.map(|on| Need {
+                verb: "fs.read".to_owned(),
+                on,
+            }));
+        }
         needs.sort();
         needs.dedup();
         let missing: Vec<Need> = needs
