@@ -117,7 +117,7 @@ pub(super) fn proposal(number: usize, entry: &str) -> Proposal {
         return Proposal {
             in_hermes,
             here: "running needs no permission: it runs on a copy. What it changes there is kept only under a grant on the place, or after a yes".to_owned(),
-            confirm: "whether such a command is meant to change anything; if so, the grant is for the place it changes (the suggestion names those of the history)".to_owned(),
+            confirm: "whether such a command is meant to change anything; if so, the grant is for the place it changes, which a replay of the history names".to_owned(),
             standing: Some(standing),
             ..base
         };

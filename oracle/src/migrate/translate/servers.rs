@@ -62,7 +62,10 @@ const NOWHERE: [(&str, &str); 11] = [
     ("client_cert", "no certificate of its own is shown"),
     ("client_key", "no certificate of its own is shown"),
     ("sampling", "no server has a model asked"),
-    ("elicitation", "no server has the user asked"),
+    (
+        "elicitation",
+        "where you are there, any server may ask you, in words headed as its own, and gets what you type; where you are not, it is declined",
+    ),
     ("skip_preflight", "nothing is tried beforehand"),
     (
         "supports_parallel_tool_calls",
