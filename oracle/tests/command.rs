@@ -474,6 +474,14 @@ fn a_recorded_history_is_replayed_on_both_and_adds_up() {
         tried,
         [("~/elsewhere.txt", "other-result"), ("./x.txt", "proven")]
     );
+    // Outside the workspace a file is looked at by a right of its own.
+    let outside = &report["replayed"]["asked"][0]["grants"];
+    let verbs: Vec<&str> = (outside.as_array().unwrap().iter())
+        .map(|grant| grant["verb"].as_str().unwrap())
+        .collect();
+    assert_eq!(verbs, ["fs.create", "fs.read"]);
+    let given = "so it is with every grant proposed in `hermitcrab.toml` given";
+    assert!(said.contains(given), "{said}");
     let proved = &report["proved"];
     assert_eq!(
         (&proved["asked"], &proved["covered"], &proved["ran"]),

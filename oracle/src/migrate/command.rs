@@ -16,7 +16,7 @@ use super::{
     opinion::Opinion,
     parallel::{Ended, Machine, Parts, Pass},
     recorded::{History, OnlyRead},
-    replay::{Class, Proof, Unreplayable, Wanted},
+    replay::{Class, Proof, Wanted},
     report::{self, Report},
     source::{DATABASE, Snapshot},
     suggest, translate,
@@ -204,9 +204,10 @@ fn migrate(
     };
     match machine {
         Ok((mut machine, parts)) => {
+            let mut all = History::new(&snapshot);
             let mut read = |sink: &mut dyn Sink, pass: Pass| match pass {
                 Pass::Keep => history.read(sink, false),
-                Pass::Count => History::new(&snapshot).read(sink, true),
+                Pass::Count => all.read(sink, true),
                 Pass::Again => History::new(&snapshot).read(sink, false),
             };
             let Ended {
@@ -218,9 +219,8 @@ fn migrate(
                 effort,
             } = machine.run(&clean, &mut read);
             if cut {
-                let spent = replayed.not_replayed.get(&Unreplayable::Budget.reason());
                 let seen = replayed.judged() + replayed.count(Class::NotReplayed);
-                let done = seen - spent.copied().unwrap_or_default().min(seen);
+                let done = seen - replayed.unreached().min(seen);
                 notes.push(Note::partial(
                     "replay",
                     format!(
@@ -234,6 +234,12 @@ fn migrate(
                 report.proved = Some(machine.prove(&mut replayed, &clean, &mut read));
             }
             drop(machine);
+            // What was interrupted did not read it to the end; what counted, did.
+            if all.counts.calls > history.counts.calls {
+                history.counts = all.counts;
+                history.tools = all.tools;
+                history.placeless = all.placeless;
+            }
             let mut opinions = Vec::new();
             for version in args.hermes.iter().skip(1) {
                 if interrupt.is_set() {
@@ -289,6 +295,9 @@ fn migrate(
     let report = report.placed().cleaned(&home.redactor)?;
     write(&report, args.config.as_deref(), out)?;
     println!("{}", report.summary);
+    if let Some(supposed) = report.supposed() {
+        println!("{supposed}");
+    }
     for note in report.notes.iter().filter(|note| note.partial) {
         println!("missing: {}: {}", name(&note.about), name(&note.text));
     }
@@ -297,15 +306,6 @@ fn migrate(
         "what it proposes: {}, which counts for nothing until you have put it where `hermitcrab config path` says",
         out.join("hermitcrab.toml").display()
     );
-    // Where the user has had enough, it was they who ended the workers.
-    if interrupt.is_set() && report.replayed.is_none() {
-        return Ok(exit::INCONCLUSIVE);
-    }
-    if let Some(lack) = lack {
-        lack.print();
-    }
-    Ok(code(&report, args.no_replay))
-}
     // Put there as it is, it would take the place of what the user has said already.
     if let Some(there) = ambient.config.as_deref().filter(|file| file.exists())
         && args.config.is_none()
@@ -316,6 +316,15 @@ fn migrate(
             publish::quoted(&there.to_string_lossy())
         );
     }
+    // Where the user has had enough, it was they who ended the workers.
+    if interrupt.is_set() && report.replayed.is_none() {
+        return Ok(exit::INCONCLUSIVE);
+    }
+    if let Some(lack) = lack {
+        lack.print();
+    }
+    Ok(code(&report, args.no_replay))
+}
 
 /// What a finished migration adds up to.
 fn code(report: &Report, replay_unwanted: bool) -> u8 {

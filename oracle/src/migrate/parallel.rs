@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::figures::grouped;
+use super::figures::{calls, grouped};
 use super::history::{Call, Session, Sink};
 use super::home::Home;
 use super::journal::{self, Journal, Key};
@@ -169,13 +169,15 @@ impl<'m> Machine<'m> {
             .map(|sample| sample as f64 / counted.replayable as f64);
         let over = self.over(self.budget);
         if counted.calls > 0 {
-            eprintln!(
-                "replaying {}, the newest sessions first; ^C keeps what has run",
-                match counted.calls {
-                    1 => "1 call".to_owned(),
-                    calls => format!("{} calls", grouped(calls)),
-                }
-            );
+            let all = calls(counted.calls);
+            let those = match self.sample.filter(|_| self.share.is_some()) {
+                Some(sample) => format!(
+                    "about {} of {all}, drawn from all sessions",
+                    grouped(sample)
+                ),
+                None => format!("{all}, the newest sessions first"),
+            };
+            eprintln!("replaying {those}; ^C keeps what has run");
         }
         let mut progress = Progress::new("done", counted.calls, over.until);
         let first = First {
@@ -206,7 +208,10 @@ impl<'m> Machine<'m> {
         );
         let [run, alike, before] = first.efforts.map(AtomicU64::into_inner);
         let cut = first.cut.into_inner() || self.interrupt.is_set();
-        let (replayed, wanted) = tally.finish(self.share.map(|_| not_drawn));
+        let (mut replayed, wanted) = tally.finish(self.share.map(|_| not_drawn));
+        // After ^C the rest is not even read.
+        let came_to = replayed.classes.values().sum::<u64>() + not_drawn;
+        replayed.add_unreached(counted.calls.saturating_sub(came_to));
         let started_from = std::mem::take(&mut self.workspaces.used);
         Ended {
             replayed,

@@ -137,6 +137,13 @@ impl Report {
     /// The summary, from the figures.
     #[must_use]
     pub fn sentence(&self) -> String {
+        if self.counts.calls == 0 {
+            let none = match self.counts.broken {
+                0 => "no recorded call was found in this home",
+                _ => "no recorded call of this home can be read",
+            };
+            return format!("{none}, so only what Hermes was told is translated");
+        }
         let recorded = grouped(self.counts.calls);
         let Some(replayed) = &self.replayed else {
             return format!(
@@ -145,9 +152,16 @@ impl Report {
             );
         };
         let judged = replayed.judged();
-        let not = replayed.count(Class::NotReplayed);
+        let unreached = replayed.unreached();
+        let not = replayed.count(Class::NotReplayed).saturating_sub(unreached);
         if judged == 0 {
-            return format!("of {recorded} recorded calls none could be replayed");
+            return match unreached {
+                0 => format!("of {recorded} recorded calls none could be replayed"),
+                more => format!(
+                    "of {recorded} recorded calls none was replayed: {} not reached",
+                    grouped(more)
+                ),
+            };
         }
         let share = |class| self.share(replayed, class);
         let were = if replayed.not_drawn > 0 {
@@ -175,6 +189,14 @@ impl Report {
             },
             grouped(not),
         );
+        for (calls, what) in [
+            (replayed.not_drawn, "not drawn"),
+            (unreached, "not reached"),
+        ] {
+            if calls > 0 {
+                sentence.push_str(&format!(", {} {what}", grouped(calls)));
+            }
+        }
         let unsafe_calls = replayed.count(Class::Unsafe);
         if unsafe_calls > 0 {
             sentence.push_str(&format!(
@@ -183,6 +205,22 @@ impl Report {
             ));
         }
         sentence
+    }
+
+    /// Under what the shares were seen, and how it would be without, in a sentence; nothing where
+    /// nothing was replayed.
+    #[must_use]
+    pub fn supposed(&self) -> Option<String> {
+        let replayed = self.replayed.as_ref().filter(|all| all.judged() > 0)?;
+        let mut said = "so it is with every grant proposed in `hermitcrab.toml` given and a user who says no to the rest".to_owned();
+        let bare = self.suggestion.curve.first().copied().unwrap_or_default();
+        if bare > replayed.count(Class::Stricter) {
+            said.push_str(&format!(
+                "; with none of them {} that changed something would ask",
+                calls(bare)
+            ));
+        }
+        Some(said)
     }
 
     /// The share of a class; of a sample, between which shares the true one lies.
@@ -202,7 +240,11 @@ impl Report {
     /// How the figures came about, in sentences.
     #[must_use]
     pub fn how(&self, replayed: &Replayed) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut said: Vec<String> = self
+            .supposed()
+            .map(|supposed| format!("{}.", capitalised(&supposed)))
+            .into_iter()
+            .collect();
         if replayed.not_drawn > 0 {
             said.push(format!(
                 "A sample: {} more were not drawn. In brackets: where the share of all calls lies in 95 of 100 samples (calls that ran in one world are not counted as independent).",
@@ -284,6 +326,14 @@ impl Measured {
     }
 }
 
+/// A sentence, as it begins one.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
 fn were(count: u64) -> String {
     match count {
         1 => "1 call was".to_owned(),
@@ -345,6 +395,80 @@ mod tests {
             report.sentence(),
             "of 12,431 recorded calls 10,000 could be replayed: 96.8 % behave the same, 2.9 % would ask (3 distinct reasons; 2 grants let 96.2 % of these calls through, seen by replaying them), 0.0 % run where Hermes asks or refuses, 0.3 % differ, 2,431 not replayable"
         );
+    }
+
+    #[test]
+    fn a_home_without_a_call_is_told_so_whatever_was_wanted() {
+        let mut report = Report {
+            not_replayed_because: "`--no-replay` was given".to_owned(),
+            ..Report::default()
+        };
+        let none =
+            "no recorded call was found in this home, so only what Hermes was told is translated";
+        assert_eq!(report.sentence(), none);
+        report.replayed = Some(Replayed::default());
+        assert_eq!(report.sentence(), none);
+        report.counts.broken = 3;
+        assert!(
+            report
+                .sentence()
+                .starts_with("no recorded call of this home can be read, ")
+        );
+    }
+
+    #[test]
+    fn what_nobody_came_to_is_not_called_unreplayable() {
+        let mut replayed = Replayed {
+            classes: [(Class::Same, 10), (Class::NotReplayed, 5)].into(),
+            not_replayed: [("why".to_owned(), 5)].into(),
+            ..Replayed::default()
+        };
+        replayed.add_unreached(85);
+        let mut report = Report {
+            counts: Counts {
+                calls: 100,
+                ..Counts::default()
+            },
+            replayed: Some(replayed.clone()),
+            ..Report::default()
+        };
+        let said = report.sentence();
+        assert!(
+            said.ends_with("0.0 % differ, 5 not replayable, 85 not reached"),
+            "{said}"
+        );
+        let page = crate::migrate::report::markdown(&report);
+        for row in [
+            "| not replayable | 5 |",
+            "| not reached: the same command again goes on | 85 |",
+        ] {
+            assert!(page.contains(row), "{row}: {page}");
+        }
+        assert!(crate::migrate::report::page(&report).contains("<li>85 not reached</li>"));
+        replayed.not_drawn = 85;
+        replayed.not_replayed.clear();
+        replayed.classes.insert(Class::NotReplayed, 5);
+        report.replayed = Some(replayed);
+        let said = report.sentence();
+        assert!(said.ends_with(", 5 not replayable, 85 not drawn"), "{said}");
+    }
+
+    #[test]
+    fn under_what_the_shares_were_seen_is_said() {
+        let mut report = Report {
+            replayed: Some(Replayed {
+                classes: [(Class::Same, 10), (Class::Stricter, 2)].into(),
+                ..Replayed::default()
+            }),
+            ..Report::default()
+        };
+        let given = "so it is with every grant proposed in `hermitcrab.toml` given and a user who says no to the rest";
+        assert_eq!(report.supposed().as_deref(), Some(given));
+        report.suggestion.curve = vec![7, 2];
+        let bare = format!("{given}; with none of them 7 calls that changed something would ask");
+        assert_eq!(report.supposed(), Some(bare));
+        report.replayed = None;
+        assert_eq!(report.supposed(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::asked::{Asked, Reasons};
-use super::fate::{Class, Need, Outcome};
+use super::fate::{Class, Need, Outcome, Unreplayable};
 
 /// Rows that are kept; what comes after them is only counted.
 const ROWS_MAX: usize = 2_000;
@@ -75,6 +75,31 @@ impl Replayed {
     #[must_use]
     pub fn count(&self, class: Class) -> u64 {
         self.classes.get(&class).copied().unwrap_or_default()
+    }
+
+    /// How many calls were not run for want of time, or since it was interrupted.
+    #[must_use]
+    pub fn unreached(&self) -> u64 {
+        let spent = self.not_replayed.get(&Unreplayable::Budget.reason());
+        spent.copied().unwrap_or_default()
+    }
+
+    /// How many of a class these are; they are in one alone.
+    #[must_use]
+    pub fn unreached_of(&self, class: Class) -> u64 {
+        match class {
+            Class::NotReplayed => self.unreached().min(self.count(class)),
+            Class::Same | Class::Stricter | Class::Attenuated | Class::Changed | Class::Unsafe => 0,
+        }
+    }
+
+    /// Calls that nobody came to: those that were not even read count like those that were.
+    pub fn add_unreached(&mut self, calls: u64) {
+        if calls > 0 {
+            *self.classes.entry(Class::NotReplayed).or_default() += calls;
+            let reason = Unreplayable::Budget.reason();
+            *self.not_replayed.entry(reason).or_default() += calls;
+        }
     }
 
     /// How many calls the replay says something about.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
+use super::{Report, capitalised};
 use crate::migrate::{
     figures::{calls, grouped},
     replay::{Class, Replayed},
@@ -93,7 +93,19 @@ fn replay(out: &mut String, report: &Report, replayed: &Replayed) {
         } else {
             report.share(replayed, *class)
         };
-        let _ = writeln!(out, "| {} | {} | {share} |", class.word(), grouped(*count));
+        let count = count - replayed.unreached_of(*class);
+        let _ = writeln!(out, "| {} | {} | {share} |", class.word(), grouped(count));
+    }
+    for (calls, what) in [
+        (replayed.not_drawn, "not drawn for the sample"),
+        (
+            replayed.unreached(),
+            "not reached: the same command again goes on",
+        ),
+    ] {
+        if calls > 0 {
+            let _ = writeln!(out, "| {what} | {} | |", grouped(calls));
+        }
     }
     for line in report.how(replayed) {
         let _ = writeln!(out, "\n{line}");
@@ -436,13 +448,6 @@ fn plain(text: &str) -> String {
         out.push(letter);
     }
     out
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }
 
 #[cfg(test)]

@@ -31,13 +31,22 @@ pub(super) fn render(page: &mut Page, report: &Report) {
             Class::NotReplayed => String::new(),
             _ => format!(", {}", report.share(replayed, *class)),
         };
-        page.text(&format!("{} {}{share}", grouped(*count), class.word()));
+        let count = count - replayed.unreached_of(*class);
+        page.text(&format!("{} {}{share}", grouped(count), class.word()));
         page.raw("</li>");
+    }
+    for (calls, what) in [
+        (replayed.not_drawn, "not drawn for the sample"),
+        (replayed.unreached(), "not reached"),
+    ] {
+        if calls > 0 {
+            page.item(&format!("{} {what}", grouped(calls)));
+        }
     }
     page.raw("</ul>\n");
     for line in report.how(replayed) {
         page.raw("<p>");
-        page.text(&line);
+        page.told(&line);
         page.raw("</p>\n");
     }
     asked(page, report, replayed);
