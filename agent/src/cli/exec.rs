@@ -352,9 +352,14 @@ pub(super) fn told(
             }
             DenialCode::NoCap => {
                 let (shows, grants) = typed.ways(lacking::grants(&run.lacking, from));
-                format!(
-                    "what it changed is discarded ({denial}); `{shows}` shows all of it, `{grants}` grants it"
-                )
+                // A grant would lead from one refusal to the next.
+                let next = match lacking::asked_always(&run.lacking, from) {
+                    None => format!("`{grants}` grants it"),
+                    Some(what) => format!(
+                        "and {what} is asked about each time, whatever is granted: run it at a terminal, where you can say yes"
+                    ),
+                };
+                format!("what it changed is discarded ({denial}); `{shows}` shows all of it, {next}")
             }
             // The user it says to ask is who reads this.
             DenialCode::UntrustedFlow => format!(

@@ -327,6 +327,12 @@ fn where_nobody_can_be_asked_it_says_what_would_allow_it() {
     ];
     let ran = home.run(&[&["exec"][..], &held, &["--", builds]].concat());
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    // What no grant lets stand is told at once, and not after one was given in vain.
+    let ran = home.run(&["exec", "--", "echo A=1 > .env; echo x > made"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    let asked = "`.env` is asked about each time, whatever is granted: run it at a terminal";
+    assert!(ran.err.contains(asked), "{ran:?}");
+    assert!(!ran.err.contains("--grant"), "{ran:?}");
     // Commands in which something is not reached are told what lets them.
     let reach = "echo 'curl: (6) Could not resolve host: a.example.org' >&2; exit 6";
     let ran = home.run(&["exec", "--", reach]);

@@ -53,6 +53,17 @@ pub(super) fn grants(lacking: &[Lacking], from: &Path) -> Option<Vec<String>> {
     (!grants.is_empty()).then_some(grants)
 }
 
+/// What of it no grant lets stand, where there is something, as somebody in this directory
+/// names it.
+pub(super) fn asked_always(lacking: &[Lacking], from: &Path) -> Option<String> {
+    let mut asked = lacking.iter().filter(|lacking| lacking.is_asked_always);
+    let first = asked.next()?;
+    Some(match named(&first.path, from) {
+        Some(name) => format!("`{name}`"),
+        None => "some of it".to_owned(),
+    })
+}
+
 /// A path as a flag names it. A command chooses its names: nothing where one is not shown as
 /// it is, or would be more than a name to the shell if the marks around it were copied.
 fn named(path: &Path, from: &Path) -> Option<String> {
@@ -162,6 +173,7 @@ mod tests {
             path: Path::new(within).join(path.trim_end_matches('/')),
             within: within.into(),
             is_new_dir: path.ends_with('/'),
+            is_asked_always: path.ends_with(".env"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::PathBuf};
 
-use hermitcrab_core::{approval::CallId, authority::Verb};
+use hermitcrab_core::{action::Action, approval::CallId, authority::Verb, rules::Sensitivity};
 use hermitcrab_sandbox::{changeset::What, spawn::Finished};
 
 use crate::runtime::{hands::Hands, seen::Seen};
@@ -18,6 +18,8 @@ pub struct Lacking {
     pub within: PathBuf,
     /// Whether it makes a directory.
     pub is_new_dir: bool,
+    /// Whether it is asked about each time, so that no grant is what it lacks.
+    pub is_asked_always: bool,
 }
 
 impl Hands<'_> {
@@ -30,9 +32,11 @@ impl Hands<'_> {
                 continue;
             };
             let stands = self.stand_unasked(call, &actions);
-            for (change, _) in set
+            let asked = self.are_asked_always(&actions);
+            for ((change, is_asked_always), _) in set
                 .changes()
                 .iter()
+                .zip(asked)
                 .zip(stands)
                 .filter(|(_, stands)| !stands)
             {
@@ -41,9 +45,21 @@ impl Hands<'_> {
                     path: seen.at.join(OsStr::from_bytes(change.path.as_bytes())),
                     within: seen.at.clone(),
                     is_new_dir: matches!(change.what, What::CreatedDir { .. }),
+                    is_asked_always,
                 });
             }
         }
         lacking
+    }
+
+    /// Of each whether it is asked about whatever is held.
+    fn are_asked_always(&self, actions: &[Action]) -> Vec<bool> {
+        self.runtime.machine.look(|session| {
+            let sensitivity = |action| session.rules().sensitivity(self.tool, action);
+            actions
+                .iter()
+                .map(|action| sensitivity(action) != Sensitivity::Plain)
+                .collect()
+        })
     }
 }
