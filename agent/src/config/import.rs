@@ -96,7 +96,14 @@ fn import_for(
     }
     std::fs::File::open(from)
         .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| ConfigError::Io(from.to_owned(), error))?;
+        .map_err(|error| match error.kind() {
+            // Hermes and Hermit are one letter apart.
+            std::io::ErrorKind::NotFound => {
+                let why = format!("it is not there; {OF_HERMES}");
+                ConfigError::Form(from.to_owned(), why)
+            }
+            _ => ConfigError::Io(from.to_owned(), error),
+        })?;
     let wrong = |why: String| ConfigError::Form(from.to_owned(), why);
     let settings: Value = serde_json::from_str(&text).map_err(|error| {
         let hint = match text.parse::<toml_edit::DocumentMut>() {

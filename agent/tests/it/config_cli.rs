@@ -455,6 +455,15 @@ fn a_home_of_hermes_is_no_configuration_of_hermits_and_it_is_said_what_looks_at_
         assert_eq!(ran.code, Some(64), "{ran:?}");
         assert!(ran.err.contains("migrate --hermes-home"), "{ran:?}");
     }
+    // Without a file it looks for Hermit's, which such a person does not have.
+    let ran = home.run(&["config", "import"]);
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("config.json` is not a configuration: it is not there"),
+        "{ran:?}"
+    );
+    assert!(ran.err.contains("migrate --hermes-home"), "{ran:?}");
 }
 
 #[test]
