@@ -38,7 +38,8 @@ pub fn servers(servers: &Servers) -> u8 {
 }
 
 fn done(servers: &Servers) -> Result<u8, Trouble> {
-    let declared = open::seen_from(&servers.setting.place)?.servers();
+    let ground = open::seen_from(&servers.setting.place)?;
+    let declared = ground.servers();
     let Some(name) = &servers.name else {
         if declared.is_empty() && !servers.json {
             println!(
@@ -54,7 +55,15 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
         return Ok(exit::OK);
     };
     let Some(server) = declared.into_iter().find(|server| server.name == *name) else {
+        let is_left_out = ground
+            .config
+            .servers(&ground.admin)
+            .any(|(known, _)| known == name);
         let name = name.escape_debug();
+        if is_left_out {
+            let why = format!("the server `{name}` cannot be asked without what it lacks");
+            return Err((why, exit::ENVIRONMENT));
+        }
         return Err((
             format!(
                 "no server `{name}` is configured; `hermitcrab servers` alone lists those that are, and [servers.{name}] with its `url`, its `host` and `port`, or its `command` declares it"

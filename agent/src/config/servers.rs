@@ -10,7 +10,10 @@ use serde::Deserialize;
 
 use crate::{
     mcp::component,
-    model::key::{KeyPlaces, Surroundings},
+    model::{
+        ModelError,
+        key::{KeyPlaces, Surroundings},
+    },
     runtime::{ExternalServer, Key, Program, Web},
 };
 
@@ -159,10 +162,11 @@ impl ServerWords {
     /// # Errors
     /// Why it cannot, in words.
     pub fn open(&self, name: &str, around: &Surroundings<'_>) -> Result<ExternalServer, String> {
-        let key = self
-            .key_places()
-            .key(around)
-            .map_err(|error| error.to_string())?;
+        let key = self.key_places().key(around).map_err(|error| match error {
+            // A server's key is read as a model's is, and is none.
+            ModelError::Address(why) => why,
+            error => error.to_string(),
+        })?;
         let key = key.as_deref().map(Key::new).transpose();
         let key = key.map_err(|denial| denial.to_string())?;
         let mut server = self.server(name)?;

@@ -467,6 +467,30 @@ fn a_home_of_hermes_is_no_configuration_of_hermits_and_it_is_said_what_looks_at_
 }
 
 #[test]
+fn a_server_whose_key_is_not_there_is_told_of_as_a_server_and_as_configured() {
+    let home = Home::new();
+    let file = home.path().join(".config/hermitcrab/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(
+        &file,
+        "[servers.issues]\nurl = \"https://i.example/mcp\"\nkey_env = \"NO_SUCH\"\n",
+    )
+    .unwrap();
+    let ran = home.run(&["servers", "issues"]);
+    assert_eq!(ran.code, Some(69), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("the server `issues` is left out: the variable `NO_SUCH`"),
+        "{ran:?}"
+    );
+    assert!(
+        !ran.err.contains("model") && !ran.err.contains("is configured"),
+        "{ran:?}"
+    );
+    assert_eq!(home.run(&["servers", "others"]).code, Some(64));
+}
+
+#[test]
 fn completions_and_manuals_are_written_for_every_command() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish"] {
