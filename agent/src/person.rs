@@ -112,7 +112,8 @@ impl TerminalUser {
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
             let offered = answers::offered(widest, below);
             let before = self.before;
-            let asked = format!("{before}allow this? {offered}deny, ? [deny]: ");
+            let asked = self.in_rows(&format!("allow this? {offered}deny, ? [deny]: "));
+            let asked = format!("{before}{asked}");
             match self.typed(&asked, until)? {
                 Typed::Line(line) => match answers::said(line.trim(), widest, below) {
                     (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {

@@ -255,6 +255,29 @@ fn rows_with(pty: &Pty, text: &str) -> usize {
 }
 
 #[test]
+fn in_a_narrow_terminal_no_word_of_the_answers_is_broken() {
+    let home = Home::new();
+    home.configure("");
+    let narrow = ["sh", "-c", "stty cols 60; exec \"$@\"", "sh"];
+    let mut pty = Pty::start_under(&home, &narrow, &[], &[]);
+    pty.sees("or `help`.");
+    pty.prompt();
+    pty.keys("!echo x > made\r");
+    let shown = pty.sees("[deny]:");
+    let asked = shown
+        .lines()
+        .skip_while(|row| !row.starts_with("allow this?"));
+    let rows: Vec<&str> = asked.map(str::trim_end).collect();
+    assert!(
+        rows.len() > 1 && rows.iter().all(|row| row.len() < 60),
+        "{shown}"
+    );
+    assert!(rows[1].starts_with("       | "), "{shown}");
+    pty.keys("once\r");
+    pty.sees("kept as commit 1");
+}
+
+#[test]
 fn a_long_line_of_a_file_reads_in_no_row_like_a_line_of_the_question() {
     let (_home, mut pty) = start();
     // The first row is full before it begins; the screen has a hundred columns.

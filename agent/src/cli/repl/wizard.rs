@@ -2,6 +2,7 @@
 //! Whatever is answered, a file is written, so that nothing is asked twice; ^C
 //! and `exit` leave out what was answered, too.
 
+use super::columns;
 use super::editor::{Came, Source};
 use super::words::{self, Line};
 use crate::{
@@ -18,9 +19,17 @@ const LOCAL: &str = "http://127.0.0.1:8080/v1";
 /// Asks, and writes the file.
 pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Result<(), Trouble> {
     let wrong = |error: crate::config::ConfigError| (error.to_string(), exit::USAGE);
+    let folded = |text: &str| {
+        let columns = screen.columns_of(&std::io::stdout());
+        columns::folded(text, columns, 0)
+    };
+    println!("{}", screen.tone(Tone::Bold, "Welcome to hermitcrab."));
     println!(
-        "{}\nThis is the first start. An empty answer leaves a question out, ^D leaves out the rest;\n`config` changes everything later.",
-        screen.tone(Tone::Bold, "Welcome to hermitcrab.")
+        "{}",
+        folded(
+            "This is the first start. An empty answer leaves a question out, ^D leaves out the rest; \
+             `config` changes everything later."
+        )
     );
     let mut edit = Edit::open(file).map_err(wrong)?;
     let (mut is_over, mut is_called_off) = (false, false);
@@ -56,17 +65,19 @@ pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Resu
             ];
             edit.set_model("planner", &given).map_err(wrong)?;
             edit.save().map_err(wrong)?;
-            println!(
+            let written = format!(
                 "written to `{}`; `model check` tries it out",
                 file.display()
             );
+            println!("{}", folded(&written));
         }
         None => {
             edit.save().map_err(wrong)?;
-            println!(
+            let none = format!(
                 "no model is named; `{}` is there to be filled",
                 file.display()
             );
+            println!("{}", folded(&none));
         }
     }
     Ok(())

@@ -20,6 +20,21 @@ fn the_first_start_asks_can_be_skipped_and_asks_nothing_twice() {
 }
 
 #[test]
+fn in_a_narrow_terminal_no_word_of_the_first_start_is_broken() {
+    let home = Home::new();
+    let narrow = ["sh", "-c", "stty cols 60; exec \"$@\"", "sh"];
+    let mut pty = Pty::start_under(&home, &narrow, &[], &[]);
+    let shown = pty.sees("name of the model");
+    let rows: Vec<&str> = shown.lines().map(str::trim_end).collect();
+    assert!(rows.iter().all(|row| row.len() < 60), "{shown}");
+    pty.keys("exit\r");
+    pty.sees("no model is named;");
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
 fn who_wants_to_leave_the_first_start_can() {
     for (answers, question) in [(&[][..], "name of the model"), (&["gemma"], "where it is")] {
         let home = Home::new();
