@@ -3,12 +3,12 @@
 //! The signals are blocked in every thread and taken by one that waits for
 //! them. The first ends the workers for good (the kernel takes their worlds along;
 //! no other one is started for a case that was running) and lets the run report;
-//! the second leaves at once.
+//! the second leaves at once, unless it came along with the first.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 
@@ -18,6 +18,10 @@ use crate::subject::Processes;
 /// long apart.
 const REMOVAL_TRIES_MAX: u32 = 20;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
+
+/// Signals that come so soon after the first are the same wish: `timeout` sends its signal to the
+/// program and once more to its group, and a runner of jobs may do as well.
+const ONE_WISH: Duration = Duration::from_millis(250);
 
 /// Whether the user has had enough.
 #[derive(Clone, Debug, Default)]
@@ -79,17 +83,21 @@ impl Interrupt {
         }
         let interrupt = self.clone();
         std::thread::spawn(move || {
-            let mut before = false;
+            let mut before = None;
             while signals.wait().is_ok() {
-                if before {
+                if let Some(before) = before {
+                    if Instant::elapsed(&before) < ONE_WISH {
+                        continue;
+                    }
                     processes.end_all();
                     interrupt.remove_private();
                     std::process::exit(i32::from(crate::exit::INCONCLUSIVE));
                 }
-                before = true;
                 eprintln!("\nstopping; what has run is kept");
                 interrupt.set();
                 processes.end_all();
+                // Counted from here, since what came along waits until it is looked at.
+                before = Some(Instant::now());
             }
         });
     }

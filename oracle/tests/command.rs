@@ -296,11 +296,13 @@ fn an_interrupt_keeps_what_ran_and_leaves_nothing_behind() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let id = i32::try_from(child.id()).unwrap();
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(id),
+    // Two at once, as where a runner of jobs tells the program and its group, are one wish.
+    for signal in [
         nix::sys::signal::Signal::SIGINT,
-    )
-    .unwrap();
+        nix::sys::signal::Signal::SIGTERM,
+    ] {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), signal).unwrap();
+    }
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(4));
     let kept = std::fs::read_to_string(report.join("results.jsonl")).unwrap();
