@@ -49,7 +49,7 @@ impl Lack {
 /// two that write to one leave a report of neither.
 ///
 /// # Errors
-/// It cannot be made, or another run is writing to it.
+/// It cannot be made or written in, or another run is writing to it.
 pub fn alone(place: &Path, option: &str) -> Result<File, Unwritten> {
     let failed = |error: std::io::Error| {
         let cannot = format!("cannot make the report directory `{}`", place.display());
@@ -57,6 +57,15 @@ pub fn alone(place: &Path, option: &str) -> Result<File, Unwritten> {
     };
     std::fs::create_dir_all(place).map_err(failed)?;
     let directory = File::open(place).map_err(failed)?;
+    // One that is there and takes no file is known before an hour of work, too.
+    tempfile::Builder::new()
+        .tempfile_in(place)
+        .map_err(|error| {
+            // Its own words name the file that was tried, which is nobody's.
+            let error = error.kind().into();
+            let cannot = format!("cannot write in `{}`", place.display());
+            Unwritten::new(&cannot, &error, &format!("place with {option}"))
+        })?;
     match directory.try_lock() {
         // Where a file system has no locks nobody can be told apart.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(directory),
@@ -398,6 +407,15 @@ mod tests {
         assert!(no_place.message.starts_with("cannot make"), "{no_place:?}");
         assert!(no_place.message.contains("--out"), "{no_place:?}");
         assert_eq!(no_place.code, exit::USAGE);
+        // It is there, it can be entered and locked, and nobody can make a file in it.
+        let no_files = alone(Path::new("/proc/self"), "--out").unwrap_err();
+        assert!(
+            no_files
+                .message
+                .starts_with("cannot write in `/proc/self`: "),
+            "{no_files:?}"
+        );
+        assert_eq!(no_files.code, exit::USAGE);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::report::publish::{self, Outputs, Run};
 use crate::report::{history, html, json, merge, table};
 use crate::result::Summary;
 use crate::suite::Suites;
-use crate::{campaign, check, exit};
+use crate::{campaign, check, environment, exit};
 
 /// Makes the page of a report directory; returns the exit code.
 #[must_use]
@@ -151,11 +151,11 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         sarif: args.sarif.as_deref(),
         places: (&vectors, &ambient.root),
     };
-    let begun = std::fs::create_dir_all(&args.out).map_err(|error| {
-        let cannot = format!("cannot make the report directory `{}`", args.out.display());
-        Unwritten::new(&cannot, &error, "one with --out")
-    });
-    if let Err(unwritten) = begun.and_then(|()| outputs.begin()) {
+    let _alone = match environment::alone(&args.out, "--out") {
+        Ok(alone) => alone,
+        Err(unwritten) => return unwritten.exit(),
+    };
+    if let Err(unwritten) = outputs.begin() {
         return unwritten.exit();
     }
     let written = json::Log::create(&args.out)
