@@ -168,9 +168,10 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         // A report that is not there is not named.
         let report = written.is_ok().then_some(args.out.as_path());
         print!("{}", table::render(&summary, report));
-        if let Some(hint) = only_chosen(args, &merged) {
-            println!("{hint}");
-        }
+    }
+    // Beside what a program reads, and after what a person does.
+    if let Some(hint) = only_chosen(args, &merged) {
+        eprintln!("{hint}");
     }
     publish::exit(written, &summary)
 }

@@ -8,6 +8,10 @@ use crate::report::row::{name as named, seen};
 use crate::result::Summary;
 use crate::verdict::{KINDS, Kind};
 
+/// Suites of which nothing ran that have a row each; more of them have one together, since what
+/// they would hide is what did.
+const IDLE_ROWS_MAX: usize = 3;
+
 /// So many cases.
 pub(crate) fn cases(count: usize) -> String {
     match count {
@@ -39,14 +43,22 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
         .into_iter()
         .filter(|kind| summary.count(|one| one == *kind) > 0)
         .collect();
-    let names: BTreeSet<&String> = summary
+    let (mut names, idle): (BTreeSet<&String>, BTreeSet<&String>) = summary
         .suites
         .keys()
         .chain(summary.skipped.keys())
-        .collect();
+        .partition(|name| summary.suites.contains_key(*name));
+    let others = match idle.len() {
+        ..=IDLE_ROWS_MAX => {
+            names.extend(&idle);
+            None
+        }
+        more => Some(format!("{more} others")),
+    };
     let width = names
         .iter()
         .map(|name| named(name).chars().count())
+        .chain(others.iter().map(String::len))
         .max()
         .unwrap_or(0)
         .max("suite".len());
@@ -75,6 +87,10 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
                 .unwrap_or(0)
         };
         row(&mut out, name, &count, skipped);
+    }
+    if let Some(others) = &others {
+        let skipped = idle.iter().filter_map(|name| summary.skipped.get(*name));
+        row(&mut out, others, &|_| 0, skipped.sum());
     }
     let skipped = summary.skipped.values().sum();
     row(
@@ -207,6 +223,18 @@ mod tests {
         });
         let text = render(&summary, None);
         assert!(text.contains("\nweaker:grant-used  some-case\n    it was written\n1 case needs"));
+        for name in ["w", "x", "y"] {
+            summary.skipped.insert(name.into(), 10);
+        }
+        assert!(
+            render(&summary, None)
+                .contains("\nx              0         0       0       10     10\n")
+        );
+        summary.skipped.insert("z".into(), 10);
+        let text = render(&summary, None);
+        assert!(!text.contains("\nx "), "{text}");
+        let others = "\n4 others       0         0       0       40     40\nall            3         1       1       42     47\n";
+        assert!(text.contains(others), "{text}");
         summary.suites.remove("long-name");
         assert!(!render(&summary, None).contains("an answer"));
     }
