@@ -50,7 +50,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         }
     };
     if args.list {
-        return list(&chosen);
+        return list(&chosen, args.json);
     }
     // Who looks at one case does not lose the report of all.
     let usual = match args.explain {
@@ -181,9 +181,15 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
     Ok((suites, catalogue))
 }
 
-fn list(chosen: &[&Case]) -> u8 {
+fn list(chosen: &[&Case], is_for_programs: bool) -> u8 {
     for case in chosen {
-        println!("{:16} {}", case.suite, case.id);
+        match is_for_programs {
+            true => println!(
+                "{}",
+                serde_json::json!({"id": case.id, "suite": case.suite})
+            ),
+            false => println!("{:16} {}", case.suite, case.id),
+        }
     }
     eprintln!("{}", table::cases(chosen.len()));
     exit::CONFORM

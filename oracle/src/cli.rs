@@ -129,11 +129,11 @@ pub struct CheckArgs {
     /// Stop after this long (`90s`, `10m`, `1h`); what did not run is shown.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<Duration>,
-    /// List the chosen cases and stop.
+    /// List the chosen cases and stop; with --json a line of JSON for each.
     #[arg(long)]
     pub list: bool,
     /// Run one case and explain the verdict.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "json")]
     pub explain: Option<String>,
     /// Where the full report goes; default `target/bisim`, and with --explain
     /// `target/bisim/explain`.

@@ -1,6 +1,7 @@
 //! From results to a summary, an exit code and the files machines read: the
 //! same for a run that has just ended and for several put together.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::case::Case;
@@ -141,8 +142,27 @@ impl Outputs<'_> {
                     Unwritten::new(&cannot, &error, &format!("file with {option}"))
                 })?;
         }
-        Ok(())
+        // The one that is written last would be all there is.
+        match (self.junit, self.sarif) {
+            (Some(junit), Some(sarif)) if is_one_file(junit, sarif) => Err(Unwritten {
+                message: format!(
+                    "--junit and --sarif name one file, `{}`; name another with one of them",
+                    sarif.display()
+                ),
+                code: exit::USAGE,
+            }),
+            _ => Ok(()),
+        }
     }
+}
+
+/// However they are spelled; two that are read by nobody, such as `/dev/null`, are none.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| {
+        let seen = std::fs::metadata(path).ok()?;
+        seen.is_file().then(|| (seen.dev(), seen.ino()))
+    };
+    id(one).is_some_and(|one| Some(one) == id(other))
 }
 
 impl Run<'_> {

@@ -196,6 +196,45 @@ fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
+fn two_reports_in_one_file_are_refused_and_what_programs_read_is_json_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (file, report) = (at("all.out"), at("report"));
+    let other_way = folder.path().join("report/../all.out");
+    let junit = ["--junit", &file, "--sarif", other_way.to_str().unwrap()];
+    let output = bisim(
+        &[
+            &["check", "--case", "smoke-echo", "--report", &report],
+            &junit[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(code(&output), 64, "{}", errors(&output));
+    assert!(
+        errors(&output).contains("name one file"),
+        "{}",
+        errors(&output)
+    );
+    let output = bisim(&["check", "--list", "--json", "--suite", "smoke"]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let first: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        first,
+        serde_json::json!({"id": "smoke-echo", "suite": "smoke"})
+    );
+    let output = bisim(&[
+        "check",
+        "--explain",
+        "smoke-echo",
+        "--json",
+        "--report",
+        &report,
+    ]);
+    assert_eq!(code(&output), 64, "{}", errors(&output));
+}
+
+#[test]
 fn outside_a_checkout_reports_are_below_the_current_directory() {
     let elsewhere = tempfile::tempdir().unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_bisim"))
