@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use hermitcrab_sandbox::spawn::never_shown;
 
-use super::{Trouble, say};
+use super::{Trouble, quoted::quoted, say};
 use crate::{
     ambient::{self, Places},
     config::{ConfigError, bounds, edit::Edit, import, keys},
@@ -303,6 +303,12 @@ fn directory_name(directory: &Path, places: &Places) -> Result<String, Trouble> 
     };
     let real = match from_here(directory, places).canonicalize() {
         Ok(real) => real,
+        // What is kept in one may not have been written yet, such as a first note.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let at = from_here(directory, places);
+            let at = quoted(&at.to_string_lossy());
+            return refused(&format!("{error}; `mkdir -p {at}` makes it"));
+        }
         Err(error) => return refused(&error.to_string()),
     };
     if !real.is_dir() {

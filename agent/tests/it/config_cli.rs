@@ -117,6 +117,8 @@ fn what_means_nothing_is_refused_with_what_was_meant() {
     check(&["config", "add-directory", "/"], "whole home");
     check(&["config", "add-directory", "~"], "whole home");
     check(&["config", "add-directory", "~/nowhere"], "No such file");
+    let makes = format!("`mkdir -p {}/nowhere` makes it", home.path().display());
+    check(&["config", "add-directory", "~/nowhere"], &makes);
     check(&["config", "import", "nowhere.json"], "nowhere.json");
     home.configure("[limit]\npids_max = 1\n");
     check(&["exec", "--", "true"], "did you mean `limits`");

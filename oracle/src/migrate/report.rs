@@ -127,7 +127,7 @@ impl Report {
         if self.skills.is_empty() && self.jobs.is_empty() {
             return None;
         }
-        let mut opened = "a model is shown skills, notes and jobs once their directories are opened: `hermitcrab config add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`".to_owned();
+        let mut opened = "a model is shown skills, notes and jobs once their directories are opened: `mkdir -p ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`, of which some may be there, and `hermitcrab config add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`".to_owned();
         if !self.jobs.is_empty() {
             opened.push_str("; jobs that are due run when a timer of yours calls `hermitcrab cron tick`, and Hermes, where it goes on, runs the same ones");
         }
@@ -343,7 +343,7 @@ fn were(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Measured, Report};
+    use super::{Measured, Report, Skill};
     use crate::migrate::{
         figures::{grouped, percent},
         history::Counts,
@@ -451,6 +451,23 @@ mod tests {
         report.replayed = Some(replayed);
         let said = report.sentence();
         assert!(said.ends_with(", 5 not replayable, 85 not drawn"), "{said}");
+    }
+
+    #[test]
+    fn what_opens_a_directory_works_where_it_is_not_there_yet() {
+        let report = Report {
+            skills: vec![Skill {
+                name: "weekly".to_owned(),
+                description: String::new(),
+            }],
+            ..Report::default()
+        };
+        let opened = report.opened().unwrap();
+        let of = |command: &str| {
+            let (_, after) = opened.split_once(command).unwrap();
+            after.split('`').next().unwrap().to_owned()
+        };
+        assert_eq!(of("`mkdir -p "), of("`hermitcrab config add-directory "));
     }
 
     #[test]

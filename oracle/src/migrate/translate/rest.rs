@@ -86,7 +86,7 @@ const SECTIONS: [(&str, &str); 5] = [
     ),
     (
         "memory",
-        "notes are kept where Hermes keeps them, once that is opened: `hermitcrab config add-directory ~/.hermes/memories`; what changes there is asked about",
+        "notes are kept where Hermes keeps them, once that is there (`mkdir -p ~/.hermes/memories`) and opened: `hermitcrab config add-directory ~/.hermes/memories`; what changes there is asked about",
     ),
     (
         "toolsets",
