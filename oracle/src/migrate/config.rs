@@ -104,6 +104,10 @@ fn denials(text: &mut String, proposals: &[Proposal], there: &mut There) {
         let said = one_line(&proposal.said);
         // Writing into a string cannot fail.
         let _ = write!(text, "\n# {} {said}\n", proposal.from);
+        // It counts at once, and who takes the file over may have read no plan.
+        if !proposal.confirm.is_empty() {
+            let _ = writeln!(text, "# to confirm: {}", one_line(&proposal.confirm));
+        }
         for denial in new {
             let (key, value) = key_of(&denial.about);
             let id = there.free(&proposal.id);

@@ -32,6 +32,8 @@ fn denials_count_at_once_and_grants_only_when_they_are_taken() {
             .len()
     };
     assert_eq!(rules(&made.text), 5);
+    let wider = "# approvals.deny curl *\n# to confirm: whether so much should be denied";
+    assert!(made.text.contains(wider), "{}", made.text);
     let granted: Vec<_> = read(&taken(&made.text)).grants(workspace).collect();
     assert_eq!(granted.len(), 3);
     assert!(
