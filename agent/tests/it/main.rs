@@ -40,6 +40,7 @@ mod checks;
 mod cli;
 mod committer;
 mod config_cli;
+mod config_import;
 mod config_screen;
 mod conflicts_disk;
 mod conversations;

@@ -49,7 +49,7 @@ impl From {
 }
 
 impl Row {
-    fn from_in_words(&self) -> String {
+    fn origin_in_words(&self) -> String {
         match &self.not_held {
             Some(why) => format!("{}; {why}", self.from.in_words()),
             None => self.from.in_words().to_owned(),
@@ -131,7 +131,7 @@ fn lines(rows: &[Row], columns: Option<usize>) -> Vec<String> {
     let wide: Vec<String> = rows
         .iter()
         .map(|row| {
-            let (name, about, from) = (row.key.name, row.key.about, row.from_in_words());
+            let (name, about, from) = (row.key.name, row.key.about, row.origin_in_words());
             format!("{name:<42} {:<28} # {about} ({from})", row.value)
         })
         .collect();
@@ -141,7 +141,7 @@ fn lines(rows: &[Row], columns: Option<usize>) -> Vec<String> {
     }
     rows.iter()
         .map(|row| {
-            let (name, about, from) = (row.key.name, row.key.about, row.from_in_words());
+            let (name, about, from) = (row.key.name, row.key.about, row.origin_in_words());
             format!("{name}  {}  ({from})\n    {about}", row.value)
         })
         .collect()

@@ -48,6 +48,9 @@ const NAMES_TOLD_MAX: usize = 12;
 /// So much is told of a command.
 const COMMAND_LETTERS_MAX: usize = 60;
 
+/// Why what was not left out does not stand either, and whether the user was asked.
+type Refused = Option<(Denial, bool)>;
+
 /// What of a command's changes was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
@@ -179,7 +182,7 @@ impl Hands<'_> {
         command: &str,
         seen: &[Seen],
         finished: &mut Finished,
-    ) -> Result<(Option<(Denial, bool)>, Option<LeftOut>), Stop> {
+    ) -> Result<(Refused, Option<LeftOut>), Stop> {
         let (mut found, mut out) = (Vec::new(), Vec::new());
         let mut refused = None;
         // Of what was stopped nothing stands, and nothing is kept.
