@@ -79,6 +79,8 @@ pub struct Roomy {
     end: u64,
     /// The length of the file.
     room_end: u64,
+    /// Its file system counts names: there are some that say none of every file.
+    counts_names: bool,
 }
 
 impl Roomy {
@@ -100,12 +102,13 @@ impl Roomy {
     /// # Errors
     /// The disk's.
     pub fn seen(file: File) -> io::Result<Self> {
-        let length = file.metadata()?.len();
-        let end = end_of_text(&file, length)?;
+        let found = file.metadata()?;
+        let end = end_of_text(&file, found.len())?;
         Ok(Self {
             file,
             end,
             room_end: end,
+            counts_names: found.nlink() > 0,
         })
     }
 
@@ -180,7 +183,7 @@ impl Disk for Roomy {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         // What is in a file without a name is on a disk and on no record.
-        if self.file.metadata()?.nlink() == 0 {
+        if self.counts_names && self.file.metadata()?.nlink() == 0 {
             return Err(io::Error::other(
                 "it was removed while it was written; see who did that, and begin anew",
             ));

@@ -1,7 +1,9 @@
 //! Replacing a file so that nobody ever sees half of it.
 //!
-//! The new content is written under a temporary name in the same directory,
-//! flushed, and swapped in by one rename. Where the caller says what the file
+//! The new content is written to a file without a name, where the file system has such
+//! (`O_TMPFILE`), is flushed, gets a temporary name in the same directory, and is swapped in by
+//! one rename. So whoever is killed while it writes leaves nothing there; the temporary name is
+//! left by a kill between two system calls. Where the caller says what the file
 //! held when it was shown, the swap is an exchange: what comes out is compared,
 //! and put back if it is something else, so no version is ever lost.
 //!
@@ -10,7 +12,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::fault::{self, Fault};
@@ -129,17 +131,22 @@ impl<'a> Temporary<'a> {
         old: Option<&Old>,
         mode: Option<u32>,
     ) -> Result<(Self, Stat), FsError> {
-        let failed = |operation: &'static str| {
-            move |error: io::Error| FsError::Io {
-                operation,
-                path: path.clone(),
-                source: error,
+        if let Some(file) = nameless(parent) {
+            filled(&file, path, content, old, mode)?;
+            // Where it cannot be given a name it is gone with its descriptor.
+            if let Some(name) = named(&file, parent) {
+                let temporary = Self {
+                    parent,
+                    name: Some(name),
+                };
+                return Ok((temporary, facts(&file, path)?));
             }
-        };
-        let name = temporary_name().map_err(failed("name a temporary file for"))?;
-        let mode = mode
-            .or_else(|| old.map(|old| old.stat.st_mode & KEPT_MODE))
-            .unwrap_or(0o644);
+        }
+        let name = temporary_name().map_err(|source| FsError::Io {
+            operation: "name a temporary file for",
+            path: path.clone(),
+            source,
+        })?;
         let file = rustix::fs::openat(
             parent,
             name.as_slice(),
@@ -151,17 +158,8 @@ impl<'a> Temporary<'a> {
             parent,
             name: Some(name),
         };
-        write_all(&file, content).map_err(failed("write"))?;
-        if let Some(old) = old {
-            keep_owner(&file, &old.stat);
-            give_list(file.as_fd(), old.list.as_deref())
-                .map_err(|errno| FsError::io("keep the access list of", path, errno))?;
-        }
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
-            .map_err(|errno| FsError::io("set the mode of", path, errno))?;
-        rustix::fs::fsync(&file).map_err(|errno| FsError::io("sync", path, errno))?;
-        let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))?;
-        Ok((temporary, stat))
+        filled(&file, path, content, old, mode)?;
+        Ok((temporary, facts(&file, path)?))
     }
 
     fn rename(mut self, at: &Place<'_>, flags: RenameFlags) -> Result<(), FsError> {
@@ -251,6 +249,53 @@ impl<'a> Temporary<'a> {
             digest,
         })
     }
+}
+
+/// A file that is in no directory yet, and on the file system of this one; `None` where there
+/// are none such.
+fn nameless(parent: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, ".", flags, Mode::RUSR | Mode::WUSR).ok()
+}
+
+/// The temporary name such a file got; `None` where it cannot get any.
+fn named(file: &OwnedFd, parent: &OwnedFd) -> Option<Vec<u8>> {
+    let name = temporary_name().ok()?;
+    // By its descriptor alone only root may.
+    let way = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    rustix::fs::linkat(rustix::fs::CWD, way, parent, name.as_slice(), flags).ok()?;
+    Some(name)
+}
+
+/// Writes all of a new file, and has it on the disk.
+fn filled(
+    file: &OwnedFd,
+    path: &RelPath,
+    content: &[u8],
+    old: Option<&Old>,
+    mode: Option<u32>,
+) -> Result<(), FsError> {
+    write_all(file, content).map_err(|source| FsError::Io {
+        operation: "write",
+        path: path.clone(),
+        source,
+    })?;
+    if let Some(old) = old {
+        keep_owner(file, &old.stat);
+        give_list(file.as_fd(), old.list.as_deref())
+            .map_err(|errno| FsError::io("keep the access list of", path, errno))?;
+    }
+    let mode = mode
+        .or_else(|| old.map(|old| old.stat.st_mode & KEPT_MODE))
+        .unwrap_or(0o644);
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
+        .map_err(|errno| FsError::io("set the mode of", path, errno))?;
+    rustix::fs::fsync(file).map_err(|errno| FsError::io("sync", path, errno))
+}
+
+fn facts(file: &OwnedFd, path: &RelPath) -> Result<Stat, FsError> {
+    rustix::fs::fstat(file).map_err(|errno| FsError::io("stat", path, errno))
 }
 
 /// One version of a file.
@@ -345,4 +390,33 @@ fn write_through(dir: BorrowedFd<'_>, path: &RelPath, content: &[u8]) -> Result<
         source,
     })?;
     rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "test code")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_is_in_no_directory_until_all_of_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let parent = OwnedFd::from(std::fs::File::open(place.path()).unwrap());
+        let path = RelPath::parse(b"a").unwrap();
+        let Some(file) = nameless(&parent) else {
+            println!("SKIPPED: no file without a name can be made in {place:?}");
+            return;
+        };
+        let names = || std::fs::read_dir(place.path()).unwrap().count();
+        filled(&file, &path, b"whole\n", None, Some(0o640)).unwrap();
+        assert_eq!(names(), 0);
+        let name = named(&file, &parent).unwrap();
+        assert!(name.starts_with(TEMPORARY_PREFIX.as_bytes()));
+        assert_eq!((names(), facts(&file, &path).unwrap().st_nlink), (1, 1));
+        let at = place.path().join(String::from_utf8(name).unwrap());
+        assert_eq!(std::fs::read(&at).unwrap(), b"whole\n");
+        let mode = std::fs::metadata(&at).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o640);
+    }
 }
