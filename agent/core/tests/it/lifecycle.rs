@@ -450,6 +450,8 @@ fn agents_start_agents_only_so_deep_and_so_many() {
         Err(DenialCode::LimitReached)
     );
     assert_eq!(wide.session.children(AgentId::FIRST).count(), 64);
+    assert_eq!(wide.session.parent(children[0]), Some(AgentId::FIRST));
+    assert_eq!(wide.session.parent(AgentId::FIRST), None);
     wide.step(Event::EndAgent(children[0]));
     assert!(wide.spawn(AgentId::FIRST, &[]).is_ok());
 }

@@ -156,6 +156,17 @@ fn there_are_fifteen_verbs_with_one_kind_of_object_each() {
 }
 
 #[test]
+fn a_question_calls_each_tool_by_its_name_but_for_that_of_a_plan() {
+    for tool in Tool::ALL {
+        let expected = match tool {
+            Tool::Directory => "a plan",
+            _ => tool.as_str(),
+        };
+        assert_eq!(tool.in_words(), expected);
+    }
+}
+
+#[test]
 fn tools_are_known_by_their_exact_names_and_the_inner_one_is_not_offered() {
     for name in [
         "terminal",

@@ -22,6 +22,7 @@ mod data;
 mod drafts;
 mod foretold;
 mod kinds;
+mod options;
 mod readers;
 mod running;
 mod times;
