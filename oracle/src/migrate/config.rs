@@ -198,24 +198,14 @@ fn servers(text: &mut String, proposals: &[Proposal], there: &There) {
     );
     for (proposal, server) in all {
         let block = server_block(server);
-        let with_it = taken(&format!("{text}{block}"));
-        // Writing into a string cannot fail, here and below.
+        // Writing into a string cannot fail.
         let _ = write!(
             text,
             "\n# {}, {}\n",
             one_line(&proposal.id),
             one_line(&proposal.from)
         );
-        match check(&with_it) {
-            Ok(()) => text.push_str(&block),
-            Err(why) => {
-                let _ = writeln!(
-                    text,
-                    "# not proposed, since it could not be read back: {}",
-                    one_line(&why)
-                );
-            }
-        }
+        push_if_read(text, &block);
     }
 }
 
@@ -280,8 +270,13 @@ fn planner(text: &mut String, model: &ProposedModel, is_named: bool, there: &The
         "To name it, take `#? ` away from its lines, or let\n# `hermitcrab config backend http --model NAME --base-url URL` write them.\n",
     );
     let block = model_block(model);
+    push_if_read(text, &block);
+}
+
+/// Proposes what can be read back with what stands there before it, and says why not otherwise.
+fn push_if_read(text: &mut String, block: &str) {
     match check(&taken(&format!("{text}{block}"))) {
-        Ok(()) => text.push_str(&block),
+        Ok(()) => text.push_str(block),
         Err(why) => {
             // Writing into a string cannot fail.
             let _ = writeln!(
@@ -299,7 +294,7 @@ fn model_block(model: &ProposedModel) -> String {
         "{MARK}[models.planner]\n{MARK}backend = \"http\"\n{MARK}model = {}\n",
         quoted(&model.name)
     );
-    // Writing into a string cannot fail, here and below.
+    // Writing into a string cannot fail.
     match &model.base_url {
         Some(base) if check_address(base).is_ok() => {
             let _ = writeln!(block, "{MARK}base_url = {}", quoted(base));

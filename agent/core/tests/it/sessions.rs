@@ -341,18 +341,22 @@ fn whoever_sees_all_of_a_place_sees_what_is_protected_below_it() {
     assert!(touches(&bench, "a"));
 }
 
+/// For the first agent, anywhere in the workspace.
+fn making_files(bench: &Bench) -> GrantSpec {
+    GrantSpec {
+        holder: AgentId::FIRST,
+        authority: bench.on_files(&[Verb::FsCreate], "."),
+        uses: Uses::Uncounted,
+        lifetime: SESSION,
+    }
+}
+
 #[test]
 fn what_was_lent_is_for_one_tool_alone_and_its_end_is_nobodys_reason() {
     for lent_to in [Tool::Undo, Tool::Directory] {
         let mut bench = Bench::new(Asking::Refuse);
-        let spec = GrantSpec {
-            holder: AgentId::FIRST,
-            authority: bench.on_files(&[Verb::FsCreate], "."),
-            uses: Uses::Uncounted,
-            lifetime: SESSION,
-        };
         let now = bench.now();
-        let lend = Event::Lend(lent_to, spec);
+        let lend = Event::Lend(lent_to, making_files(&bench));
         let parts = bench.session.step(now, lend).into_parts();
         bench.ledger.extend(parts.records);
         let loan = parts.granted.unwrap();
@@ -379,13 +383,7 @@ fn what_was_lent_is_for_one_tool_alone_and_its_end_is_nobodys_reason() {
 #[test]
 fn what_a_command_did_is_not_covered_by_what_was_lent_to_a_plan() {
     let mut bench = Bench::new(Asking::Refuse);
-    let spec = GrantSpec {
-        holder: AgentId::FIRST,
-        authority: bench.on_files(&[Verb::FsCreate], "."),
-        uses: Uses::Uncounted,
-        lifetime: SESSION,
-    };
-    bench.step(Event::Lend(Tool::Directory, spec));
+    bench.step(Event::Lend(Tool::Directory, making_files(&bench)));
     bench.grant(any_program(), Uses::Uncounted, SESSION);
     assert_eq!(bench.run("touch a"), Came::Permitted(1));
     let made = vec![bench.file(Verb::FsCreate, "a")];

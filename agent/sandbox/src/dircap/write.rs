@@ -393,7 +393,6 @@ fn write_through(dir: BorrowedFd<'_>, path: &RelPath, content: &[u8]) -> Result<
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "test code")]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
