@@ -10,6 +10,7 @@
 
 pub mod build;
 mod early;
+mod room;
 mod run;
 mod skips;
 mod steady;
@@ -150,6 +151,10 @@ pub fn run(args: &Args) -> Result<Passed> {
         );
         counts.failed += counts.unsteady;
         counts.unsteady = 0;
+    }
+    let left = ended.iter().filter(|end| end.left > 0).count();
+    if left > 0 {
+        println!("{left} tests left some of their temporary files, which are gone by now");
     }
     for (label, why) in &failures {
         println!("FAILED {label}: {why}");

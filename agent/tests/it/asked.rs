@@ -1,7 +1,10 @@
 //! What whoever is asked can find out before they answer, and what a word of help says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support::{home::Home, pty::Pty};
+use crate::support::{
+    home::Home,
+    pty::{Pty, in_one_row},
+};
 
 fn start() -> (Home, Pty) {
     let home = Home::new();
@@ -358,7 +361,8 @@ fn a_long_question_says_beside_its_answers_what_lies_elsewhere() {
     // And which grant is enough for most of it.
     pty.keys("?\r");
     pty.sees("in the ledger");
-    assert!(pty.shown().contains("`grant fs.*=/"), "{}", pty.shown());
+    let shown = in_one_row(&pty.shown());
+    assert!(shown.contains("`grant fs.*=/"), "{shown}");
     pty.until(|shown| shown.trim_end().ends_with("[deny]:"));
     pty.keys("deny\r");
     pty.prompt();

@@ -4,7 +4,11 @@
 
 use serde_json::json;
 
-use crate::support::{editor::Editor, home::Home, pty::Pty};
+use crate::support::{
+    editor::Editor,
+    home::Home,
+    pty::{Pty, in_one_row},
+};
 
 /// What is on the screen when this command's changes are asked about, of somebody who holds
 /// all of their project.
@@ -47,6 +51,7 @@ fn it_is_read_as_well_where_it_lies_in_a_directory_that_gets_another_name() {
     assert!(shown.contains("+{\"evil\": 1}"), "{shown}");
     // Of the rest the name of the directory says enough.
     assert!(!shown.contains("+plain"), "{shown}");
+    let shown = in_one_row(&shown);
     assert!(shown.contains("with the 3 names below it"), "{shown}");
 }
 

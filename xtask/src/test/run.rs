@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Counts;
 use super::build::Case;
+use super::room::Room;
 
 /// How often a running test is looked at.
 const POLL: Duration = Duration::from_millis(5);
@@ -52,6 +53,8 @@ pub struct Ended<'a> {
     pub case: &'a Case,
     /// How it ended.
     pub fate: Fate,
+    /// How many temporary files and directories it left.
+    pub left: usize,
 }
 
 /// Run all of `cases`, at most `jobs` at a time; failing ones are printed as they end.
@@ -89,7 +92,7 @@ fn worker<'a>(
             return Ok(());
         };
         let started = Instant::now();
-        let (fate, output) = one(case, timeout)?;
+        let (fate, output, left) = one(case, timeout)?;
         let mut ended = ended
             .lock()
             .map_err(|_| anyhow!("the list of ended tests is poisoned"))?;
@@ -103,14 +106,14 @@ fn worker<'a>(
         if matches!(fate, Fate::Failed(_)) {
             println!("----- output of {}\n{output}\n-----", case.label());
         }
-        ended.push((index, Ended { case, fate }));
+        ended.push((index, Ended { case, fate, left }));
     }
 }
 
 /// Run one test while no other runs: how it ended, and how long it took.
 pub fn alone(case: &Case, timeout: Duration) -> Result<(Fate, Duration)> {
     let started = Instant::now();
-    let (fate, output) = one(case, timeout)?;
+    let (fate, output, _) = one(case, timeout)?;
     if matches!(fate, Fate::Failed(_)) {
         println!("----- output of {}, alone\n{output}\n-----", case.label());
     }
@@ -118,12 +121,13 @@ pub fn alone(case: &Case, timeout: Duration) -> Result<(Fate, Duration)> {
 }
 
 /// Run one test.
-fn one(case: &Case, timeout: Duration) -> Result<(Fate, String)> {
+fn one(case: &Case, timeout: Duration) -> Result<(Fate, String, usize)> {
     if case.ignored {
         let why = "marked #[ignore]; print `SKIPPED: reason` and return instead";
-        return Ok((Fate::Failed(why.to_owned()), String::new()));
+        return Ok((Fate::Failed(why.to_owned()), String::new(), 0));
     }
     let program = &case.program;
+    let room = Room::new()?;
     let mut output_file = tempfile::tempfile().context("cannot make a temporary file")?;
     let mut command = Command::new(&program.executable);
     if let Some(name) = &case.name {
@@ -137,6 +141,7 @@ fn one(case: &Case, timeout: Duration) -> Result<(Fate, String)> {
         .env("CARGO_MANIFEST_PATH", program.directory.join("Cargo.toml"))
         .env("CARGO_PKG_NAME", &program.package)
         .env("CARGO_PKG_VERSION", &program.version)
+        .env("TMPDIR", room.path())
         .stdin(Stdio::null())
         .stdout(handle(&output_file)?)
         .stderr(handle(&output_file)?)
@@ -158,7 +163,8 @@ fn one(case: &Case, timeout: Duration) -> Result<(Fate, String)> {
         Some(status) if status.success() => without_failure(&output),
         Some(status) => Fate::Failed(status.to_string()),
     };
-    Ok((fate, output))
+    let left = room.leave().with_context(|| case.label())?;
+    Ok((fate, output, left))
 }
 
 /// Passed, or skipped with all the reasons the test gave. A skip without a reason fails.

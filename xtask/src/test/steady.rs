@@ -99,6 +99,7 @@ mod tests {
         let mut ended = [Ended {
             case,
             fate: failed(),
+            left: 0,
         }];
         let mut asked = 0;
         settle_with(&mut ended, |_| {
@@ -140,6 +141,7 @@ mod tests {
             .map(|_| Ended {
                 case: &case,
                 fate: failed.clone(),
+                left: 0,
             })
             .collect();
         settle_with(&mut many, |_| Ok((Fate::Passed, Duration::ZERO))).unwrap();

@@ -237,3 +237,13 @@ fn resize_to(terminal: &impl std::os::fd::AsFd, rows: u16, columns: u16) {
     };
     tcsetwinsize(terminal, size).unwrap();
 }
+
+/// What is shown in rows of a terminal, in one: where a row ends depends on how long the name
+/// of the directory is that a test works in.
+pub fn in_one_row(shown: &str) -> String {
+    let rows = shown.lines().map(|row| {
+        let row = row.trim();
+        row.strip_prefix("| ").unwrap_or(row)
+    });
+    rows.collect::<Vec<_>>().join(" ")
+}

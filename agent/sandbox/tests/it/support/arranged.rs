@@ -115,7 +115,7 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(mode)).unwrap();
     let own = std::fs::read_link("/proc/self/exe").unwrap();
     let script = format!(
-        "{{ {arrange}\n}} || exit 77; : > {INSIDE} && exec {starting} \"$0\" --exact {name} --nocapture"
+        "{{ {arrange}\n}} || exit 77; mkdir -p \"${{TMPDIR:-/tmp}}\"; : > {INSIDE} && exec {starting} \"$0\" --exact {name} --nocapture"
     );
     let told = Bare::new(starter[0])
         .args(&starter[1..])
