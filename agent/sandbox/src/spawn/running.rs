@@ -519,7 +519,7 @@ impl Drop for Running {
             underway.end();
         }
         if !self.is_over() && !self.orphans {
-            // Closing the conversation ends a sandbox that has no command yet.
+            self.hear_of_first();
             self.kill_first();
         }
     }

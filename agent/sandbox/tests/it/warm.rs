@@ -188,6 +188,33 @@ fn a_killed_or_dropped_command_is_gone_with_everything_it_started() {
     assert_eq!(processes_with(&marker), 0);
 }
 
+/// Whoever starts one may go before a word of it was heard, while it runs already.
+#[test]
+fn a_command_that_nobody_ever_attended_to_goes_with_who_started_it() {
+    let workspace = Workspace::new();
+    let marker = marker(96);
+    // The shell that waits was told what to run already; another program is run by itself.
+    let scripts = [
+        format!("setsid sleep {marker} & exec sleep {marker}"),
+        format!("exec setsid -w sh -c 'sleep {marker} & exec sleep {marker}'"),
+    ];
+    for pause in [0, 1, 3, 10, 30, 300] {
+        // More at once than wait for a command.
+        let started: Vec<Running> = (0..6)
+            .map(|number| {
+                spawn(&workspace, &scripts[number % scripts.len()], Input::Nothing).unwrap()
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(pause));
+        drop(started);
+    }
+    let patience = Instant::now();
+    while processes_with(&marker) > 0 && patience.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(processes_with(&marker), 0);
+}
+
 #[test]
 fn a_directory_made_again_under_its_old_number_is_shown_as_it_is() {
     use std::os::unix::fs::MetadataExt as _;

@@ -17,10 +17,22 @@ impl Running {
     /// goes on; or finds that there is one by now. Waits for nothing.
     pub(super) fn leave_unmade(&mut self) {
         // Where nobody took notice it may be the spawner that hangs: see `abandon`.
-        if self.is_there() || !self.is_noticed {
-            return;
+        if !self.is_there() && self.is_noticed {
+            self.listen_no_more();
         }
-        // Whoever makes it says so first, cannot from here on, and gives up then.
+    }
+
+    /// Nobody waits for it from here on. Its first process may be there, and run the command,
+    /// without having been heard of yet: it is heard of now, so that it can be killed, or is
+    /// never there.
+    pub(super) fn hear_of_first(&mut self) {
+        if !self.is_there() {
+            self.listen_no_more();
+        }
+    }
+
+    /// Whoever makes it says so first, cannot from here on, and gives up then.
+    fn listen_no_more(&mut self) {
         if rustix::net::shutdown(&self.control, Shutdown::Both).is_ok() {
             // What was said before that is heard now, and else the end.
             let _is_there = self.is_there();
