@@ -15,12 +15,13 @@ use std::path::Path;
 use hermitcrab_sandbox::spawn::Ending;
 use jiff::Zoned;
 
-use self::{limit::Switch, sources::Source};
 pub use self::{
-    limit::{Limit, RUN_MAX},
+    limit::Limit,
     script::{Script, content},
     sources::named as sources_of,
 };
+use self::{limit::Switch, sources::Source};
+pub use crate::tools::cronjob::turns::RUN_MAX;
 use crate::{
     chat::{Chat, TurnEnd, is_no_answer},
     model::ModelPort,

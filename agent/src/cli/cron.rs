@@ -22,15 +22,15 @@ use crate::{
     audit::beside,
     cancel::Cancel,
     exit,
-    jobs::{Limit, RUN_MAX, Script, Work, sources_of},
+    jobs::{Limit, Script, Work, sources_of},
     model::ModelPort,
     person::NobodyThere,
     runtime::{Job, JobPort, JobRun, Lent},
     screen::{on_one_line, visible},
     text::visible::escaped,
     tools::cronjob::{
-        claimant, jobs, schedule,
-        turns::{self, Claim},
+        jobs, schedule,
+        turns::{self, Claim, RUN_MAX, claimant},
     },
 };
 

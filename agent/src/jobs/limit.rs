@@ -11,8 +11,6 @@ use hermitcrab_core::grant::AgentId;
 
 use crate::{cancel::Cancel, chat::Watch, ports::ProgressPort};
 
-/// How long a run may take altogether.
-pub const RUN_MAX: Duration = Duration::from_secs(600);
 /// How often it is looked whether somebody calls it off.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -92,7 +90,8 @@ impl ProgressPort for Switch {
 mod tests {
     use std::{thread, time::Duration};
 
-    use super::{Cancel, Limit, RUN_MAX};
+    use super::{Cancel, Limit};
+    use crate::tools::cronjob::turns::RUN_MAX;
 
     fn is_thrown_soon(cancel: &Cancel) -> bool {
         (0..500).any(|_| {

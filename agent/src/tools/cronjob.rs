@@ -18,7 +18,6 @@ use jiff::Zoned;
 use serde_json::{Map, Value, json};
 
 use self::jobs::{Jobs, Meant};
-pub use self::now::claimant;
 use crate::{
     ambient,
     runtime::{Fate, Hands, Job, Stop, ToolResult},

@@ -11,7 +11,7 @@ use super::{
     Short,
     jobs::{self, Jobs},
     note,
-    turns::{self, Claim},
+    turns::{self, Claim, claimant},
 };
 use crate::{
     ambient,
@@ -73,11 +73,6 @@ fn noted(hands: &mut Hands<'_>, id: &str, run: &JobRun, now: &Zoned) -> Result<T
     }
     let left = after.at(id).and_then(|place| after.all.get(place));
     Ok(ran(left, id, left.and(became.error.as_deref())))
-}
-
-/// Who claims a run, for people to read.
-pub fn claimant() -> String {
-    format!("hermitcrab:{}", std::process::id())
 }
 
 /// Keeps what came of a run, its owner's alone. Where that may not be or fails, the

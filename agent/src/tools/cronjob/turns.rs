@@ -4,6 +4,8 @@
 //! claimed before it begins and noted after it, both in the list of jobs, so
 //! that neither two programs nor a crash run a job once too often.
 
+use std::time::Duration;
+
 use jiff::Zoned;
 use serde_json::{Map, Value, json};
 
@@ -13,8 +15,15 @@ use crate::{
     text::args,
 };
 
-/// How long a claim counts that nobody took back, in seconds.
-const CLAIM_SECONDS: i64 = 300;
+/// How long a run may take altogether.
+pub const RUN_MAX: Duration = Duration::from_secs(600);
+/// How long a claim counts that nobody took back: Hermes' own (`claim_job_for_fire`).
+const CLAIM_MAX: Duration = Duration::from_secs(300);
+/// One of ours counts as long as its run may take, and a minute to end it and to note it:
+/// else a run that takes longer than Hermes' claims is begun a second time beside itself.
+const OUR_CLAIM_MAX: Duration = RUN_MAX.saturating_add(Duration::from_secs(60));
+/// How ours are told, before the number of the process.
+const OURS: &str = "hermitcrab:";
 
 /// What came of claiming a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +36,11 @@ pub enum Claim {
     Taken,
     /// It ran as often as it was to, and is to be taken off the list.
     Spent,
+}
+
+/// Who claims a run, for people to read.
+pub fn claimant() -> String {
+    format!("{OURS}{}", std::process::id())
 }
 
 /// Claims a run. What it changes in the job has to be on the disk before the
@@ -68,14 +82,17 @@ pub fn recovered(job: &Job, now: &Zoned) -> Option<String> {
 
 /// Whether a run was claimed not long ago. A claim of the future is none.
 pub fn is_claimed(job: &Job, now: &Zoned) -> bool {
-    let at = job
-        .get("fire_claim")
-        .and_then(|claim| claim.get("at"))
-        .and_then(Value::as_str)
-        .and_then(|at| schedule::kept(at, now));
+    let claim = job.get("fire_claim");
+    let field = |name: &str| claim?.get(name)?.as_str();
+    let counts = match field("by").is_some_and(|by| by.starts_with(OURS)) {
+        true => OUR_CLAIM_MAX,
+        false => CLAIM_MAX,
+    };
+    let at = field("at").and_then(|at| schedule::kept(at, now));
     at.is_some_and(|at| {
+        // A negative age does not fit, and is no claim.
         let age = now.timestamp().as_second() - at.timestamp().as_second();
-        at <= *now && age < CLAIM_SECONDS
+        at <= *now && u64::try_from(age).is_ok_and(|age| age < counts.as_secs())
     })
 }
 
@@ -173,7 +190,7 @@ mod tests {
     use jiff::{Span, Zoned};
     use serde_json::{Value, json};
 
-    use super::{Became, Claim, Job, claim, is_claimed, note, recovered};
+    use super::{Became, Claim, Job, claim, claimant, is_claimed, note, recovered};
 
     fn now() -> Zoned {
         "2026-11-22T12:00:00+00:00[UTC]".parse().unwrap()
@@ -201,6 +218,11 @@ mod tests {
         let later = |seconds: i64| now().checked_add(Span::new().seconds(seconds)).unwrap();
         assert!(is_claimed(&one, &later(299)));
         assert!(!is_claimed(&one, &later(300)));
+        // One of ours counts while its run may still go on.
+        let mut ours = job(json!({}));
+        assert_eq!(claim(&mut ours, &claimant(), &now()), Claim::Won);
+        assert!(is_claimed(&ours, &later(659)));
+        assert!(!is_claimed(&ours, &later(660)));
         // A clock that was set back does not block a job for good.
         assert!(!is_claimed(&one, &later(-1)));
         assert!(note(&mut one, &Became::default(), &now()));
