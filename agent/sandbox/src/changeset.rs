@@ -26,6 +26,7 @@ pub(crate) mod copy;
 pub mod edits;
 mod error;
 mod grip;
+pub(crate) mod in_place;
 mod kept;
 mod layer;
 pub(crate) mod measure;

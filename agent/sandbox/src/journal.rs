@@ -42,6 +42,7 @@ mod ground;
 mod in_time;
 mod incoming;
 mod like;
+mod mode;
 mod moved;
 mod noted;
 mod parents;

@@ -2,9 +2,9 @@
 //!
 //! Everything new below a new directory comes with it, everything below a
 //! deleted one goes with it, so names of different steps never lie below each
-//! other. A file whose mode alone changed is replaced as a whole, too: an
-//! outside name of the same file must not change with it. Only directories,
-//! which have no other names, change in place.
+//! other. A file that only got another name, or another mode and has no other
+//! name, is changed itself; any other is replaced as a whole: an outside name of
+//! the same file must not change with it.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -12,6 +12,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
+use super::in_place::OtherMode;
 use super::node::{Fingerprint, Meta, Node, Tree, fingerprint};
 use super::owners::Owners;
 use super::renames::below;
@@ -36,7 +37,9 @@ pub(crate) enum StepKind {
     Swap(Fingerprint),
     Take(Fingerprint),
     Meta(Meta, Meta),
-    Move(RelPath, Thing),
+    /// To which name, which thing, and what it is to hold if that is said.
+    Move(RelPath, Thing, Option<Fingerprint>),
+    Mode(OtherMode),
 }
 
 impl ChangeSet {
@@ -47,7 +50,22 @@ impl ChangeSet {
         let mut opened: Tree = Tree::new();
         let mut main = Vec::new();
         let mut closing: Vec<(RelPath, Meta, Meta)> = Vec::new();
-        for path in self.names() {
+        let names = self.names();
+        let renamed = self.renamed_as_they_are(root, &names)?;
+        let arrived: BTreeSet<&RelPath> = renamed.values().map(|renamed| &renamed.to).collect();
+        for path in names {
+            let at_it = |error| (path.clone(), error);
+            let other_mode = self.only_other_mode(root, &path).map_err(at_it)?;
+            let is_moved = renamed.contains_key(&path) || arrived.contains(&path);
+            if is_moved || other_mode.is_some() {
+                self.open_parent_of(root, &path, &mut opened)
+                    .map_err(at_it)?;
+                main.extend(other_mode.map(|change| Step {
+                    path: path.clone(),
+                    kind: StepKind::Mode(change),
+                }));
+                continue;
+            }
             let (old, new) = (self.before.get(&path), self.after.get(&path));
             let dirs = |node: &Node| node.kind == Kind::Dir;
             let kind = match (old, new) {
@@ -87,14 +105,18 @@ impl ChangeSet {
                 (None, None) => continue,
             };
             self.open_parent_of(root, &path, &mut opened)
-                .map_err(|error| (path.clone(), error))?;
+                .map_err(at_it)?;
             main.push(Step { path, kind });
         }
         // Last, because they may lead into directories that are made for them.
         // One that cannot be made as things are is none of ours to make possible.
         main.extend(self.moves.iter().map(|moved| Step {
             path: moved.from.clone(),
-            kind: StepKind::Move(moved.to.clone(), moved.what),
+            kind: StepKind::Move(moved.to.clone(), moved.what, None),
+        }));
+        main.extend(renamed.into_iter().map(|(path, renamed)| Step {
+            path,
+            kind: StepKind::Move(renamed.to, renamed.what, Some(renamed.holds)),
         }));
         Ok(in_order(opened, main, closing))
     }
@@ -177,11 +199,17 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// How much the names held that are replaced or removed.
-    pub(crate) fn bytes_before(&self) -> u64 {
+    /// How much the names held before that these steps replace or remove.
+    pub(crate) fn bytes_before(&self, steps: &[Step]) -> u64 {
+        let stays: BTreeSet<&RelPath> = steps
+            .iter()
+            .filter(|step| matches!(step.kind, StepKind::Move(..) | StepKind::Mode(_)))
+            .map(|step| &step.path)
+            .collect();
         self.before
-            .values()
-            .fold(0, |sum, node| sum.saturating_add(node.bytes))
+            .iter()
+            .filter(|(path, _)| !stays.contains(path))
+            .fold(0, |sum, (_, node)| sum.saturating_add(node.bytes))
     }
 }
 
@@ -231,6 +259,11 @@ fn meta(node: &Node) -> Meta {
 }
 
 impl ChangeSet {
+    /// What the command saw under a name, and below it.
+    pub(crate) fn old_at(&self, path: &RelPath) -> Tree {
+        below(&self.before, path)
+    }
+
     /// What there is to be under a name, and below it.
     pub(crate) fn new_at(&self, path: &RelPath) -> Tree {
         below(&self.after, path)

@@ -1,6 +1,6 @@
 //! Taking one step of a transaction, and taking it back.
 //!
-//! Each step is one rename (or, for a directory's mode, one change in place),
+//! Each step is one rename (or, for a mode, one change in place),
 //! so that nobody ever sees half of it. What comes out is compared with what
 //! was to be there; if it is something else it goes back, and the step was not
 //! taken. Whether a step was taken can be seen afterwards, by anybody: what was
@@ -17,10 +17,10 @@ use rustix::io::Errno;
 
 use super::besides::{Besides, counting};
 use super::carry;
-use super::ground::{Back, Ground, changed, failed, parent_of, renamed, undone};
-use super::moved;
+use super::ground::{Back, Fit, Ground, changed, failed, parent_of, renamed, undone};
 use super::plan::{Act, Op, Staged};
 use super::steps::Steps;
+use super::{mode, moved};
 use crate::changeset::node::{Fingerprint, Meta, Xattrs, fingerprint, mode_of, read_tree_of};
 use crate::dircap::open::open_parent;
 use crate::dircap::{FsError, Thing, is_missing};
@@ -44,7 +44,8 @@ pub(super) fn forward(ground: &Ground<'_>, op: &Op) -> Result<(), FsError> {
             }
             set_meta(ground.steps, &dir, before, after, &op.path)
         }
-        Act::Move { to, what } => moved::forward(ground, &op.path, to, *what),
+        Act::Move { to, what, holds } => moved::forward(ground, &op.path, to, (*what, *holds)),
+        Act::Mode(change) => mode::forward(ground, &op.path, *change),
     }
 }
 
@@ -110,7 +111,8 @@ pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
             set_meta(ground.steps, &dir, &now, before, path)?;
             Ok(Back::Done)
         }
-        Act::Move { to, what } => moved::backward(ground, path, to, *what),
+        Act::Move { to, what, holds } => moved::backward(ground, path, to, (*what, *holds)),
+        Act::Mode(change) => mode::backward(ground, path, *change),
     }
 }
 
@@ -124,17 +126,6 @@ pub(super) struct Ahead {
     come: BTreeSet<RelPath>,
     /// Those of them under which something else will be than is there.
     brought: BTreeSet<RelPath>,
-}
-
-/// Whether a place is as a step expects it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
-    Exactly,
-    /// But for what does not count; this is what is there.
-    AsFarAsItCounts(Fingerprint),
-    /// It is already as the step is to leave it.
-    Already,
-    Not,
 }
 
 /// Whether the place is as `op` expects it, without touching anything; or at least what
@@ -166,10 +157,18 @@ fn fits_now(
     counts: Option<(Fingerprint, &dyn Besides)>,
 ) -> Result<Fit, FsError> {
     let exactly = |fits| if fits { Fit::Exactly } else { Fit::Not };
-    if let Act::Move { to, what } = &op.act {
-        let fits = Thing::at(root, &op.path)? == Some(*what) && ahead.is_free(root, to)?;
+    if let Act::Move { to, what, holds } = &op.act {
+        let is_free = ahead.is_free(root, to)?;
+        let fit = match holds {
+            _ if !is_free => Fit::Not,
+            None => exactly(Thing::at(root, &op.path)? == Some(*what)),
+            Some(holds) => moved::fits(root, &op.path, *holds, counts)?,
+        };
         ahead.note(op);
-        return Ok(exactly(fits));
+        return Ok(fit);
+    }
+    if let Act::Mode(change) = &op.act {
+        return mode::fits(root, &op.path, *change);
     }
     if let Act::Meta { before, after } = &op.act {
         let dir = match open_dir(root, &op.path) {
@@ -233,7 +232,7 @@ fn fits_now(
             Some(_) | None => Fit::Not,
         },
         // They were looked at above.
-        Act::Meta { .. } | Act::Move { .. } => Fit::Not,
+        Act::Meta { .. } | Act::Move { .. } | Act::Mode(_) => Fit::Not,
     })
 }
 
@@ -251,7 +250,7 @@ impl Ahead {
                 self.left.insert(op.path.clone());
                 self.come.insert(to.clone());
             }
-            Act::Swap { .. } | Act::Take { .. } => {}
+            Act::Swap { .. } | Act::Take { .. } | Act::Mode(_) => {}
         }
     }
 

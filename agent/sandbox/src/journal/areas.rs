@@ -5,6 +5,7 @@
     reason = "a failure is made at most once for each commit, and says all there is to show"
 )]
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
@@ -15,9 +16,9 @@ use rustix::fs::{AtFlags, Mode, StatxFlags};
 use super::Journal;
 use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
-use super::plan::{Plan, Root};
+use super::plan::{Act, Plan, Root};
 use crate::dircap::access_lists::hand_nothing_down;
-use crate::dircap::append_only::names_can_change;
+use crate::dircap::append_only::{names_can_change, parent_takes_changes};
 use crate::dircap::{FsError, temporary_name};
 
 /// An open root and its staging directory.
@@ -145,4 +146,27 @@ fn mount_of(dir: BorrowedFd<'_>) -> Result<(u64, u32, u32), FsError> {
     let found = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
         .map_err(|errno| FsError::io("stat", &RelPath::root(), errno))?;
     Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
+}
+
+/// Every step can be done and taken back: none gives, takes or exchanges a name in a directory
+/// that only ever gets more of them.
+pub(super) fn can_be_taken(plan: &Plan, grounds: &[Opened]) -> Result<(), Failed> {
+    let mut seen = BTreeSet::new();
+    for op in &plan.ops {
+        let Some(ground) = grounds.get(op.root) else {
+            continue;
+        };
+        let names = match &op.act {
+            Act::Meta { .. } | Act::Mode(_) => [None, None],
+            Act::Move { to, .. } => [Some(&op.path), Some(to)],
+            Act::Put { .. } | Act::Swap { .. } | Act::Take { .. } => [Some(&op.path), None],
+        };
+        for path in names.into_iter().flatten() {
+            if seen.insert((op.root, path.parent())) {
+                parent_takes_changes(ground.root.as_fd(), path)
+                    .map_err(|error| Failed::at(op.root, path, error))?;
+            }
+        }
+    }
+    Ok(())
 }

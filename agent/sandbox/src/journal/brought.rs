@@ -25,7 +25,14 @@ pub(super) fn stage(
     let before = match step.kind {
         StepKind::Take(before) => return Ok((Act::Take { before }, None)),
         StepKind::Meta(before, after) => return Ok((Act::Meta { before, after }, None)),
-        StepKind::Move(to, what) => return Ok((Act::Move { to, what }, None)),
+        StepKind::Move(to, what, holds) => {
+            let counts = holds.and_then(|_| {
+                let (old, place) = (set.old_at(&step.path), (root, &step.path));
+                stager.counting_of(&to, &old, place)
+            });
+            return Ok((Act::Move { to, what, holds }, counts));
+        }
+        StepKind::Mode(change) => return Ok((Act::Mode(change), None)),
         StepKind::Put => None,
         StepKind::Swap(before) => Some(before),
     };

@@ -21,7 +21,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, OFlags};
 
 use super::act;
-use super::areas::{self, Opened, clear_areas};
+use super::areas::{self, Opened, can_be_taken, clear_areas};
 use super::besides::Counts;
 use super::brought;
 use super::entry::{Entry, State, remove_tree};
@@ -29,12 +29,12 @@ use super::failed::{CommitFailure, Failed, Stuck, StuckWhy, unstaged};
 use super::ground::{Back, Ground};
 use super::in_time::Progress;
 use super::like::Like;
+use super::mode;
 use super::plan::{Act, Op, Plan, Touched};
 use super::stage::{Source, Stager, Usable};
 use super::{CommitId, Journal, retain};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::{Fingerprint, fingerprint, read_tree};
-use crate::dircap::append_only::parent_takes_changes;
 use crate::dircap::open::{Links, open_beneath};
 use crate::dircap::{DirCap, FsError};
 
@@ -200,7 +200,7 @@ pub(super) fn finish_preparing<'j>(
     staged: Result<Counts, Failed>,
 ) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
     let written = staged.and_then(|counts| {
-        names_can_change(&plan, &grounds)?;
+        can_be_taken(&plan, &grounds)?;
         entry.write_counts(&counts).map_err(Failed::in_journal)?;
         entry
             .write(&plan, State::Planned)
@@ -219,22 +219,6 @@ pub(super) fn finish_preparing<'j>(
             Err((Some(entry), failed))
         }
     }
-}
-
-/// Every step can be done and taken back: none gives, takes or exchanges a name in a directory
-/// that only ever gets more of them.
-fn names_can_change(plan: &Plan, grounds: &[Opened]) -> Result<(), Failed> {
-    let mut seen = BTreeSet::new();
-    for op in &plan.ops {
-        let Some(ground) = grounds.get(op.root) else {
-            continue;
-        };
-        if !matches!(op.act, Act::Meta { .. }) && seen.insert((op.root, op.path.parent())) {
-            parent_takes_changes(ground.root.as_fd(), &op.path)
-                .map_err(|error| Failed::at(op.root, &op.path, error))?;
-        }
-    }
-    Ok(())
 }
 
 /// Checks and spends the permits of one part.
@@ -281,6 +265,7 @@ fn stage_sets(
         let steps = set
             .steps(ground.root.as_fd())
             .map_err(|(path, error)| Failed::at(number, &path, error))?;
+        plan.bytes_before = plan.bytes_before.saturating_add(set.bytes_before(&steps));
         for step in steps {
             let at = plan.ops.len();
             let path = step.path.clone();
@@ -298,7 +283,6 @@ fn stage_sets(
         stager
             .flush()
             .map_err(|error| Failed::at(number, &RelPath::root(), error))?;
-        plan.bytes_before = plan.bytes_before.saturating_add(set.bytes_before());
         plan.touched
             .extend(set.changes().iter().map(|change| Touched {
                 root: number,
@@ -518,6 +502,12 @@ impl Prepared<'_> {
                 rustix::fs::fsync(&dir).map_err(|errno| failed(*root, path, errno))?;
             }
         }
+        for op in &self.plan.ops {
+            if let (Act::Mode(_), Some(ground)) = (&op.act, self.grounds.get(op.root)) {
+                mode::flush(ground.root.as_fd(), &op.path)
+                    .map_err(|errno| failed(op.root, &op.path, errno))?;
+            }
+        }
         for (part, ground) in self.grounds.iter().enumerate() {
             rustix::fs::fsync(&ground.area)
                 .map_err(|errno| failed(part, &RelPath::root(), errno))?;
@@ -538,7 +528,9 @@ impl Prepared<'_> {
                 continue;
             };
             let slot = slot_of(at);
-            if root.beside.is_none() || matches!(op.act, Act::Meta { .. } | Act::Move { .. }) {
+            if root.beside.is_none()
+                || matches!(op.act, Act::Meta { .. } | Act::Move { .. } | Act::Mode(_))
+            {
                 continue;
             }
             let io = |source: std::io::Error| {

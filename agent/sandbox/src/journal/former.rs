@@ -77,7 +77,7 @@ impl Journal {
             let is_kept = match op.act {
                 Act::Take { before } | Act::Swap { before, .. } => Some(before),
                 // What is moved keeps what it holds, and its directory only its names.
-                Act::Put { .. } | Act::Meta { .. } | Act::Move { .. } => None,
+                Act::Put { .. } | Act::Meta { .. } | Act::Move { .. } | Act::Mode(_) => None,
             }?;
             let below = touched.path.strip_prefix(&op.path)?;
             (op.root == touched.root).then_some((at, op, is_kept, below))
@@ -110,21 +110,26 @@ impl Journal {
         })
     }
 
-    /// A file that gets its former name again lies under another one until then.
+    /// A file that gets its former name again lies under another one until then; one that
+    /// gets its former mode is there.
     fn moved(&self, undo: &Undo, touched: &Touched, bytes_max: usize) -> io::Result<Former> {
         let plan = undo.plan();
         let from = plan.ops.iter().find_map(|op| match &op.act {
             Act::Move { to, .. } if op.root == touched.root => {
                 let below = touched.path.strip_prefix(&op.path)?;
-                to.join(&below).ok()
+                Some((to.join(&below).ok()?, None))
             }
-            Act::Move { .. }
+            Act::Mode(change) if (op.root, &op.path) == (touched.root, &touched.path) => {
+                Some((op.path.clone(), Some(change.modes.0)))
+            }
+            Act::Mode(_)
+            | Act::Move { .. }
             | Act::Put { .. }
             | Act::Swap { .. }
             | Act::Take { .. }
             | Act::Meta { .. } => None,
         });
-        let (Some(from), Some(root)) = (from, plan.roots.get(touched.root)) else {
+        let (Some((from, former)), Some(root)) = (from, plan.roots.get(touched.root)) else {
             return Ok(Former::Other);
         };
         let root = open_root(root).map_err(|unopened| io::Error::other(unopened.why))?;
@@ -137,10 +142,10 @@ impl Journal {
                 content,
             } => Former::File {
                 bytes,
-                mode,
+                mode: former.unwrap_or(mode),
                 digest,
+                now: content.clone().filter(|_| former.is_some()),
                 content,
-                now: None,
             },
             Arrival::Link(target) => Former::Link(target),
             Arrival::Other => Former::Other,

@@ -33,6 +33,17 @@ pub(super) enum Back {
     Kept,
 }
 
+/// Whether a place is as a step expects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Exactly,
+    /// But for what does not count; this is what is there.
+    AsFarAsItCounts(Fingerprint),
+    /// It is already as the step is to leave it.
+    Already,
+    Not,
+}
+
 /// What comes of a step that is taken the other way round.
 pub(super) fn undone(done: Result<(), FsError>) -> Result<Back, FsError> {
     match done {

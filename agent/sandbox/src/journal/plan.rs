@@ -13,6 +13,7 @@ use hermitcrab_core::authority::{Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
+use crate::changeset::in_place::OtherMode;
 use crate::changeset::node::{Fingerprint, Meta};
 use crate::digest::{digest_beginning, sha256};
 use crate::dircap::Thing;
@@ -88,8 +89,15 @@ pub(crate) enum Act {
     Take { before: Fingerprint },
     /// Mode and attributes of a directory, in place.
     Meta { before: Meta, after: Meta },
-    /// What is there comes to a free name of the same directory.
-    Move { to: RelPath, what: Thing },
+    /// What is there comes to a free name of the same directory: this thing, and, if it is
+    /// said what it holds, only as long as it holds that.
+    Move {
+        to: RelPath,
+        what: Thing,
+        holds: Option<Fingerprint>,
+    },
+    /// Mode of a file that has no other name, in place.
+    Mode(OtherMode),
 }
 
 /// A finished thing in the staging directory.
@@ -199,7 +207,7 @@ impl Plan {
     /// The old and the new names of directories that are moved, with all below them.
     pub(crate) fn moved_trees(&self) -> BTreeSet<(usize, RelPath)> {
         let moved = self.ops.iter().filter_map(|op| match &op.act {
-            Act::Move { to, what } if what.extent() == Extent::Tree => {
+            Act::Move { to, what, .. } if what.extent() == Extent::Tree => {
                 Some([op.path.clone(), to.clone()].map(|path| (op.root, path)))
             }
             _ => None,
@@ -313,13 +321,21 @@ fn put_act(w: &mut Writer, act: &Act) {
             put_meta(w, before);
             put_meta(w, after);
         }
-        Act::Move { to, what } => {
-            w.u8(4);
+        Act::Move { to, what, holds } => {
+            w.u8(if holds.is_some() { 5 } else { 4 });
             w.bytes(to.as_bytes());
-            w.u64(what.inode);
-            w.u32(what.kind);
-            w.u64(what.seconds.cast_unsigned());
-            w.u32(what.nanos);
+            put_thing(w, *what);
+            if let Some(holds) = holds {
+                w.bytes(holds.0.as_bytes());
+            }
+        }
+        Act::Mode(change) => {
+            w.u8(6);
+            put_thing(w, change.what);
+            w.u32(change.modes.0);
+            w.u32(change.modes.1);
+            w.bytes(change.states.0.0.as_bytes());
+            w.bytes(change.states.1.0.as_bytes());
         }
     }
 }
@@ -338,16 +354,36 @@ fn act(r: &mut Reader<'_>) -> Result<Act, WireError> {
             before: meta(r)?,
             after: meta(r)?,
         },
-        4 => Act::Move {
+        tag @ (4 | 5) => Act::Move {
             to: path(r)?,
-            what: Thing {
-                inode: r.u64()?,
-                kind: r.u32()?,
-                seconds: r.u64()?.cast_signed(),
-                nanos: r.u32()?,
+            what: thing(r)?,
+            holds: match tag {
+                5 => Some(fingerprint(r)?),
+                _ => None,
             },
         },
+        6 => Act::Mode(OtherMode {
+            what: thing(r)?,
+            modes: (r.u32()?, r.u32()?),
+            states: (fingerprint(r)?, fingerprint(r)?),
+        }),
         _ => return Err(WireError),
+    })
+}
+
+fn put_thing(w: &mut Writer, thing: Thing) {
+    w.u64(thing.inode);
+    w.u32(thing.kind);
+    w.u64(thing.seconds.cast_unsigned());
+    w.u32(thing.nanos);
+}
+
+fn thing(r: &mut Reader<'_>) -> Result<Thing, WireError> {
+    Ok(Thing {
+        inode: r.u64()?,
+        kind: r.u32()?,
+        seconds: r.u64()?.cast_signed(),
+        nanos: r.u32()?,
     })
 }
 
@@ -384,7 +420,7 @@ fn path(r: &mut Reader<'_>) -> Result<RelPath, WireError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Op, Plan, Root, Staged, Touched};
+    use super::{Act, Op, OtherMode, Plan, Root, Staged, Touched};
     use crate::changeset::node::{Fingerprint, Meta};
     use crate::digest::sha256;
     use crate::dircap::Thing;
@@ -438,7 +474,34 @@ mod tests {
                             seconds: -3,
                             nanos: 5,
                         },
+                        holds: None,
                     },
+                ),
+                op(
+                    path("g"),
+                    Act::Move {
+                        to: path("h"),
+                        what: Thing {
+                            inode: 9,
+                            kind: 0o120_000,
+                            seconds: 3,
+                            nanos: 0,
+                        },
+                        holds: Some(state),
+                    },
+                ),
+                op(
+                    path("i"),
+                    Act::Mode(OtherMode {
+                        what: Thing {
+                            inode: 10,
+                            kind: 0o100_000,
+                            seconds: 1,
+                            nanos: 2,
+                        },
+                        modes: (0o644, 0o755),
+                        states: (state, Fingerprint(sha256(b"other"))),
+                    }),
                 ),
             ],
             touched: vec![Touched {

@@ -161,7 +161,17 @@ impl<'a> Stager<'a> {
         copied: &Tree,
         slot: &RelPath,
     ) -> Option<Fingerprint> {
-        counting(&*self.journal.besides, path, copied, (self.area, slot))
+        self.counting_of(path, copied, (self.area, slot))
+    }
+
+    /// The same of what lies elsewhere and comes to the name as it is.
+    pub(crate) fn counting_of(
+        &self,
+        path: &RelPath,
+        tree: &Tree,
+        place: (BorrowedFd<'_>, &RelPath),
+    ) -> Option<Fingerprint> {
+        counting(&*self.journal.besides, path, tree, place)
     }
 
     /// Another name for a file that lies elsewhere on the same file system.

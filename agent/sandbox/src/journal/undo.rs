@@ -25,20 +25,22 @@ use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 
-use super::act::{self, Fit};
+use super::act;
 use super::areas::Opened;
 use super::besides::Counts;
 use super::commit::{Commit, Prepared, finish_preparing, slot_of};
 use super::entry::{Entry, State};
 use super::failed::{CommitFailure, Failed, unstaged};
+use super::ground::Fit;
 use super::like::Like;
 use super::plan::{Act, Op, Plan, Root, Touched};
 use super::recover::open_root;
 use super::stage::{Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, Kept, KeptChange, changes_of, retain};
+use crate::changeset::in_place::OtherMode;
 use crate::changeset::node::{Fingerprint, Tree, fingerprint, read_tree};
 use crate::digest::sha256;
-use crate::dircap::{DirCap, FsError};
+use crate::dircap::{DirCap, FsError, Thing};
 
 /// A commit about to be taken back, and what that would do.
 #[derive(Clone, Debug)]
@@ -206,9 +208,14 @@ impl Journal {
                 (Fit::Exactly, _) => {}
                 // Somebody gave a directory its mode back, and that is all there is to do.
                 (Fit::Already, Act::Meta { before, after }) => after.clone_from(before),
+                (Fit::Already, Act::Mode(change)) => {
+                    change.states.1 = change.states.0;
+                    change.modes.1 = change.modes.0;
+                }
                 (Fit::AsFarAsItCounts(found), Act::Put { staged } | Act::Swap { staged, .. }) => {
                     staged.state = found;
                 }
+                (Fit::AsFarAsItCounts(found), Act::Move { holds, .. }) => *holds = Some(found),
                 (Fit::AsFarAsItCounts(_) | Fit::Already | Fit::Not, _) => {
                     changed.push((spec.path.clone(), backwards.path));
                 }
@@ -371,13 +378,15 @@ fn expected(op: &Op) -> Op {
             before: after.clone(),
             after: before.clone(),
         },
-        Act::Move { to, what } => {
+        Act::Mode(change) => Act::Mode(backwards(*change)),
+        Act::Move { to, what, holds } => {
             return Op {
                 root: op.root,
                 path: to.clone(),
                 act: Act::Move {
                     to: op.path.clone(),
                     what: *what,
+                    holds: *holds,
                 },
             };
         }
@@ -436,8 +445,9 @@ fn stage_back(
                 continue;
             }
             let slot = slot_of(plan.ops.len());
-            let (back, counting) = one_back(&mut stager, old, from, op, &slot)
+            let (mut back, counting) = one_back(&mut stager, old, from, op, &slot)
                 .map_err(|error| Failed::at(number, &op.path, unstaged(error, &slot, &op.path)))?;
+            as_it_is_now(ground.root.as_fd(), &mut back);
             counts.extend(counting.map(|counting| (plan.ops.len(), counting)));
             plan.ops.push(back);
         }
@@ -446,6 +456,30 @@ fn stage_back(
             .map_err(|error| Failed::at(number, &RelPath::root(), error))?;
     }
     Ok(counts)
+}
+
+fn backwards(change: OtherMode) -> OtherMode {
+    OtherMode {
+        what: change.what,
+        modes: (change.modes.1, change.modes.0),
+        states: (change.states.1, change.states.0),
+    }
+}
+
+/// What goes back to its old name, or mode, is what has the new one by now: it was seen to
+/// hold what it is to hold, and may have been brought back there by another undo. What lies
+/// behind a way that another step opens is taken for what it was.
+fn as_it_is_now(root: BorrowedFd<'_>, back: &mut Op) {
+    if let Act::Move {
+        what,
+        holds: Some(_),
+        ..
+    }
+    | Act::Mode(OtherMode { what, .. }) = &mut back.act
+        && let Ok(Some(found)) = Thing::at(root, &back.path)
+    {
+        *what = found;
+    }
 }
 
 fn one_back(
@@ -459,7 +493,14 @@ fn one_back(
     let (before, expected) = match (&back.act, &op.act) {
         (Act::Put { staged }, _) => (None, staged.state),
         (Act::Swap { before, .. }, Act::Swap { before: kept, .. }) => (Some(*before), *kept),
-        (Act::Swap { .. } | Act::Take { .. } | Act::Meta { .. } | Act::Move { .. }, _) => {
+        (
+            Act::Swap { .. }
+            | Act::Take { .. }
+            | Act::Meta { .. }
+            | Act::Move { .. }
+            | Act::Mode(_),
+            _,
+        ) => {
             return Ok((back, None));
         }
     };

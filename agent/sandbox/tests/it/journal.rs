@@ -5,6 +5,7 @@ mod elsewhere;
 mod exchanged;
 mod forgotten;
 mod held_up;
+mod in_place;
 mod listed;
 mod moved;
 mod nested;
