@@ -299,4 +299,4 @@ impl Usage {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

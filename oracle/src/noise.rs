@@ -162,4 +162,35 @@ mod tests {
             Some("step 1: ran in one run, refused in the other")
         );
     }
+
+    #[test]
+    fn other_places_are_never_noise_and_other_content_of_the_same_place_is() {
+        use crate::relation::tests::effect;
+        use bisim_world::protocol::{EffectKind, FsEffect};
+        let changed = |delta: Vec<FsEffect>| {
+            let mut seen = seen(Class::Ran, json!(1));
+            seen.steps[0].delta = delta;
+            seen
+        };
+        let made = |path: &str| effect(path, EffectKind::Created);
+        let other = FsEffect {
+            digest: "other".into(),
+            ..made("/w/a")
+        };
+        let mask_of = |one: Vec<FsEffect>, two: Vec<FsEffect>| mask(&changed(one), &changed(two));
+        let masked = mask_of(vec![made("/w/a")], vec![other]);
+        assert_eq!(masked.unstable, None);
+        assert_eq!(masked.contents, BTreeSet::from(["/w/a".to_owned()]));
+        for two in [
+            vec![],
+            vec![made("/w/b")],
+            vec![effect("/w/a", EffectKind::Deleted)],
+            vec![made("/w/a"), made("/w/b")],
+        ] {
+            assert_eq!(
+                mask_of(vec![made("/w/a")], two).unstable.as_deref(),
+                Some("step 1: other paths changed")
+            );
+        }
+    }
 }

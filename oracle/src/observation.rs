@@ -486,4 +486,26 @@ mod tests {
         assert_eq!(got.steps[0].class, Class::ProbeAsk);
         assert_eq!(got.steps[0].code, "sensitive-path");
     }
+
+    #[test]
+    fn a_canary_in_what_a_probe_answers_is_seen_as_one_in_a_text_is() {
+        let canaries = [Canary {
+            text: "CANARY-1",
+            path: "/home/u/.ssh/id_rsa",
+        }];
+        let check = |input: Value, answer: Value, expected: &[&str]| {
+            let script = [Step::Probe {
+                name: "p".into(),
+                input,
+            }];
+            let mut step = seen("");
+            step.answer = answer;
+            let got = observe(&script, &trace(vec![step], End::Finished), &canaries);
+            assert_eq!(got.steps[0].canaries, expected);
+        };
+        let told = json!({"decision": "none", "value": {"messages": ["it says CANARY-1"]}});
+        check(json!("read it"), told.clone(), &["/home/u/.ssh/id_rsa"]);
+        check(json!("is it CANARY-1?"), told, &[]);
+        check(json!("read it"), json!({"decision": "none"}), &[]);
+    }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::relation::tests as made;
 
-fn entry(id: &str) -> Entry {
+pub(crate) fn entry(id: &str) -> Entry {
     Entry {
         id: id.into(),
         justification: "because".into(),
@@ -45,6 +45,52 @@ fn an_entry_catches_only_its_scope_direction_and_version() {
     let mut other = case.clone();
     other.suite = "t".into();
     assert!(!entry.catches("0.19.0", &other, &step(Finding::Stricter)));
+}
+
+/// One list of a scope.
+type Of = fn(&mut Scope) -> &mut Vec<String>;
+
+#[test]
+fn each_word_of_a_scope_narrows_it() {
+    let mut case = made::case(vec![made::call()], vec![]);
+    case.flags = vec!["f".into()];
+    let step = step(Finding::Stricter);
+    let context = case.job.context.word().to_owned();
+    let one = |word: &str| vec![word.to_owned()];
+    let Scope {
+        suites: _,
+        flags: _,
+        without_flags: _,
+        cases: _,
+        contexts: _,
+        steps: _,
+        hermes: _,
+        agent: _,
+    } = Scope::default();
+    let words: [(&str, Of, &str, &str); 8] = [
+        ("suites", |scope| &mut scope.suites, "s", "t"),
+        ("flags", |scope| &mut scope.flags, "f", "g"),
+        ("without_flags", |scope| &mut scope.without_flags, "g", "f"),
+        ("cases", |scope| &mut scope.cases, "c-*", "d-*"),
+        (
+            "contexts",
+            |scope| &mut scope.contexts,
+            &context,
+            "elsewhere",
+        ),
+        ("steps", |scope| &mut scope.steps, "call:*", "probe:*"),
+        ("hermes", |scope| &mut scope.hermes, "ran:*", "refused:*"),
+        ("agent", |scope| &mut scope.agent, "refused:*", "ran:*"),
+    ];
+    for (word, of, fits, does_not) in words {
+        let caught = |value: &str| {
+            let mut entry = entry("e");
+            *of(&mut entry.scope) = one(value);
+            entry.catches("0.19.0", &case, &step)
+        };
+        assert!(caught(fits), "{word} = {fits}");
+        assert!(!caught(does_not), "{word} = {does_not}");
+    }
 }
 
 #[test]

@@ -305,7 +305,13 @@ impl Run<'_> {
 mod tests {
     use std::path::Path;
 
-    use super::{HERMES_DEFAULT, again};
+    use super::{Catalogue, Fault, HERMES_DEFAULT, NotRun, Run, again, exit, known};
+    use crate::case::{Case, Defaults};
+    use crate::cli::Allowed;
+    use crate::report::html::tests::result;
+    use crate::result::{CaseResult, Summary};
+    use crate::suite::Suites;
+    use crate::verdict::{KINDS, Kind, UNSTEADY};
 
     #[test]
     fn what_was_not_usual_is_said_again_as_a_shell_reads_it() {
@@ -314,5 +320,147 @@ mod tests {
             again(Some(Path::new("a b/it's")), "0.16.0"),
             r" --hermes 0.16.0 --vectors 'a b/it'\''s'"
         );
+    }
+
+    fn run_of(results: &[CaseResult], not_run: &[NotRun], catalogue: &Catalogue) -> Summary {
+        run_allowing(results, not_run, catalogue, (0, 0))
+    }
+
+    fn run_allowing(
+        results: &[CaseResult],
+        not_run: &[NotRun],
+        catalogue: &Catalogue,
+        (inconclusive_max, unsteady_max): (usize, usize),
+    ) -> Summary {
+        let mut suites = Suites::default();
+        let ids = results.iter().map(|one| (&one.suite, &one.id));
+        for (suite, id) in ids.chain(not_run.iter().map(|one| (&one.suite, &one.id))) {
+            let file = serde_json::from_value(serde_json::json!({"id": id, "script": []}));
+            let case = Case::resolve(suite, &Defaults::default(), file.unwrap());
+            suites.cases.push(case);
+        }
+        let run = Run {
+            results,
+            not_run,
+            vectors: (&suites, catalogue),
+            hermes: HERMES_DEFAULT,
+            today: "2026-06-01",
+            again: "",
+        };
+        run.summary(Allowed {
+            inconclusive_max,
+            unsteady_max,
+        })
+    }
+
+    fn said(kind: Kind) -> CaseResult {
+        CaseResult {
+            suite: "s".to_owned(),
+            ..result("c-1", kind, "")
+        }
+    }
+
+    fn unsteady() -> CaseResult {
+        let mut one = said(Kind::Inconclusive);
+        one.verdict.ids.push(UNSTEADY.to_owned());
+        one
+    }
+
+    /// The table of docs/CONFORMANCE.md, from what was found to the code the process ends with.
+    #[test]
+    fn one_case_of_each_verdict_ends_a_run_as_it_must() {
+        let nothing = Catalogue::default();
+        for kind in KINDS {
+            let expected = match kind {
+                Kind::Equal
+                | Kind::EqualMasked
+                | Kind::Stricter
+                | Kind::Attenuated
+                | Kind::Baselined => exit::CONFORM,
+                Kind::Inconclusive => exit::INCONCLUSIVE,
+                Kind::StricterUnnamed | Kind::Different => exit::UNEXPLAINED,
+                Kind::BeyondGrant | Kind::Weaker | Kind::BothUnsafe => exit::UNSAFE,
+            };
+            let one = [said(kind)];
+            assert_eq!(run_of(&one, &[], &nothing).exit, expected, "{kind:?}");
+            // A budget for what has no verdict is one for nothing else.
+            let generous = run_allowing(&one, &[], &nothing, (9, 9)).exit;
+            match kind {
+                Kind::Inconclusive => assert_eq!(generous, exit::CONFORM),
+                _ => assert_eq!(generous, expected, "{kind:?}"),
+            }
+        }
+        let mut faulty = said(Kind::Equal);
+        faulty.verdict.faults.push(Fault {
+            entry: "e".to_owned(),
+            kind: "overbroad".into(),
+            why: "why".to_owned(),
+        });
+        assert_eq!(run_of(&[faulty], &[], &nothing).exit, exit::CATALOGUE);
+        let left = NotRun {
+            id: "c-2".to_owned(),
+            suite: "s".to_owned(),
+            reason: "lost".to_owned(),
+        };
+        let lost = run_allowing(&[said(Kind::Equal)], &[left], &nothing, (9, 9));
+        assert_eq!((lost.exit, lost.chosen), (exit::INCONCLUSIVE, 2));
+    }
+
+    #[test]
+    fn what_is_unsteady_has_a_budget_of_its_own() {
+        let nothing = Catalogue::default();
+        let code = |one: CaseResult, allowed| run_allowing(&[one], &[], &nothing, allowed).exit;
+        assert_eq!(code(unsteady(), (0, 1)), exit::CONFORM);
+        assert_eq!(code(unsteady(), (9, 0)), exit::INCONCLUSIVE);
+        assert_eq!(code(said(Kind::Inconclusive), (0, 9)), exit::INCONCLUSIVE);
+        assert_eq!(code(said(Kind::Inconclusive), (1, 0)), exit::CONFORM);
+    }
+
+    /// A witness that got no verdict says nothing about its entry, and one that got another does.
+    #[test]
+    fn an_entry_is_not_stale_for_a_witness_without_a_verdict() {
+        let mut entry = known::tests::entry("e");
+        entry.versions = vec![HERMES_DEFAULT.to_owned()];
+        entry.witness.nomatch.clear();
+        let catalogue = Catalogue {
+            entries: vec![entry],
+        };
+        let stale = |results: &[CaseResult]| {
+            let left = NotRun {
+                id: "c-2".to_owned(),
+                suite: "s".to_owned(),
+                reason: "lost".to_owned(),
+            };
+            let faults = run_of(results, &[left], &catalogue).faults;
+            faults.iter().filter(|fault| fault.kind == "stale").count()
+        };
+        assert_eq!(stale(&[said(Kind::Inconclusive)]), 0);
+        assert_eq!(stale(&[said(Kind::Equal)]), 1);
+        let mut explained = said(Kind::Stricter);
+        explained.explained_by.push("e".to_owned());
+        assert_eq!(stale(&[explained]), 0);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_no_pass_and_hides_nothing_unsafe() {
+        for code in [
+            exit::CONFORM,
+            exit::UNEXPLAINED,
+            exit::UNSAFE,
+            exit::CATALOGUE,
+            exit::INCONCLUSIVE,
+        ] {
+            let summary = Summary {
+                exit: code,
+                ..Summary::default()
+            };
+            assert_eq!(super::exit(Ok(()), &summary), code);
+            let unwritten = super::exit(Err("no room".to_owned()), &summary);
+            let expected = match code {
+                exit::UNSAFE => exit::UNSAFE,
+                _ => exit::INTERNAL,
+            };
+            assert_eq!(unwritten, expected, "{code}");
+        }
     }
 }
