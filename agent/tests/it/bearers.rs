@@ -144,6 +144,16 @@ fn no_bearers_name_reaches_a_model_or_the_ledger() {
             );
             all_text.push_str(&report.text);
         }
+        // So it is where calls of one answer run beside each other.
+        let other = format!("leak-{}.txt", &letters[..4]);
+        std::fs::write(machine.workspace.join(&other), &text).unwrap();
+        let beside = [
+            ("read_file", json!({"path": other})),
+            ("read_file", json!({"path": "a.txt"})),
+        ];
+        let (_, told) = crate::together::answered(&mut opened.runtime, &beside);
+        assert!(told[0].contains("was removed here"), "{told:?}");
+        all_text.push_str(&told.concat());
         // A model that has it all the same cannot put it into a call.
         let hidden = json!({"path": "b.txt", "content": {"deep": [text]}});
         for args in [json!({"path": format!("x{letters}")}), hidden] {
@@ -164,6 +174,44 @@ fn no_bearers_name_reaches_a_model_or_the_ledger() {
             .contains("names of capabilities were removed")
     );
     assert!(opened.desk.borrow().keeper.contents().sturdy.len() == 1);
+}
+
+/// A reference to a standing grant is its audience's alone, and worth no more than the grant
+/// it leads to.
+#[test]
+fn a_reference_is_for_its_audience_and_ends_with_what_it_leads_to() {
+    let mut machine = Machine::new();
+    let mut opened = machine.open(&[]);
+    let first = opened.runtime.first_agent();
+    let place = machine.workspace.to_string_lossy().into_owned();
+    let words = hermitcrab::runtime::GrantWords::new("fs.delete", &place);
+    let authority = opened.runtime.portable_words(first, &words).unwrap();
+    drop(opened);
+    let mut keeper = machine.keeper();
+    let id = keeper.keep(&authority).unwrap();
+    let site = keeper.here().site;
+    let mut shared = |audience| {
+        keeper
+            .share(id, (&audience, site))
+            .unwrap()
+            .unwrap()
+            .reveal()
+    };
+    let own = shared(keeper::audience(&machine.workspace).unwrap());
+    let others = shared(audience("workspace:other"));
+    let none = |machine: &Machine, text: &str| {
+        let denial = machine.keeper().redeem(text).unwrap_err();
+        assert_eq!(denial.code(), DenialCode::NoSuchObject);
+    };
+    assert!(machine.keeper().redeem(&own).is_ok());
+    none(&machine, &others);
+    // What waits to be confirmed is worth nothing through a reference either.
+    machine.boot = 2;
+    none(&machine, &own);
+    machine.boot = 1;
+    assert!(machine.keeper().redeem(&own).is_ok());
+    assert!(machine.keeper().revoke(id).unwrap());
+    none(&machine, &own);
 }
 
 /// What a model sees instead are names that mean something only to it.

@@ -96,6 +96,7 @@ mod planted;
 mod programs;
 mod prompt;
 mod recall;
+mod redacted;
 mod repeated;
 mod room;
 mod root;

@@ -35,6 +35,9 @@ fn a_model_that_ends_on_unchecked_code_is_reminded_twice_and_prose_or_no_wish_is
             .iter()
             .filter(|(_, last)| last.contains("(`make test`)"));
         assert_eq!(told.count(), usize::from(rounds == 4) * 2, "{file}");
+        // What it is reminded of was found in files, which nobody vouches for.
+        let first = bench.runtime.first_agent();
+        assert_eq!(bench.runtime.has_read(first), rounds == 4, "{file}");
         // What reminded it, and what it said before, are gone with the turn: what
         // is left is the place, the wish, the call, its result and the last words.
         assert_eq!(chat.messages().len(), 5, "{:?}", chat.messages());
