@@ -365,7 +365,9 @@ fn a_run_of_a_job_starts_no_other_and_is_offered_nothing_to_do_so() {
     let home = Home::new();
     let cron = home.path().join(".hermes/cron");
     std::fs::create_dir_all(&cron).unwrap();
-    let again = json!([[["cronjob", {"action": "run", "job_id": "Again"}]], "tried"]);
+    let bred = json!({"action": "create", "schedule": "every 1h", "prompt": "x", "name": "Bred"});
+    let again =
+        json!([[["cronjob", {"action": "run", "job_id": "Again"}], ["cronjob", bred]], "tried"]);
     let (_, made) = call(
         &home,
         &json!({
@@ -378,6 +380,7 @@ fn a_run_of_a_job_starts_no_other_and_is_offered_nothing_to_do_so() {
         "cron",
         "grant",
         &id,
+        "fs.create=~/.hermes/cron",
         "fs.modify=~/.hermes/cron",
         "fs.read=~/.hermes/cron",
     ]);
@@ -408,6 +411,8 @@ fn a_run_of_a_job_starts_no_other_and_is_offered_nothing_to_do_so() {
     let file: Value =
         serde_json::from_slice(&std::fs::read(cron.join("jobs.json")).unwrap()).unwrap();
     assert_eq!(file["jobs"][0]["repeat"]["completed"], 1);
+    // Nor was one made, although it may change the list.
+    assert_eq!(file["jobs"].as_array().map(Vec::len), Some(1), "{file}");
 }
 
 #[test]

@@ -308,4 +308,49 @@ mod tests {
             number.to_string()
         );
     }
+
+    /// What a job was granted is for the job as it is: of each field it is said whether it is
+    /// part of that, and none of the others loses a job its grants.
+    #[test]
+    fn a_job_is_another_one_where_anything_it_does_is() {
+        let base = Where {
+            workspace: None,
+            state_dir: None,
+            job: None,
+        };
+        let script = |text: &str| Script {
+            program: "bash",
+            text: text.to_owned(),
+        };
+        let job: Job = json!({
+            "id": "a", "prompt": "tidy", "skill": null, "skills": ["s"], "workdir": "/w",
+            "no_agent": false, "context_from": ["b"], "script": "x.sh", "name": "tidy",
+            "schedule": {"kind": "interval"}, "repeat": {"times": 3}, "enabled": true,
+            "state": "scheduled", "next_run_at": "t", "last_run_at": null, "last_status": null,
+            "last_error": null, "created_at": "t", "deliver": "local", "model": null,
+        })
+        .as_object()
+        .cloned()
+        .unwrap();
+        let place = |job: &Job, script: Option<&Script>| Shelf::place(&base, job, script).job;
+        let as_it_is = place(&job, Some(&script("date")));
+        assert_ne!(place(&job, Some(&script("env"))), as_it_is, "its program");
+        assert_ne!(place(&job, None), as_it_is, "that it has one");
+        for field in job.keys() {
+            let mut other = job.clone();
+            other.insert(field.clone(), json!("other"));
+            let is_another = place(&other, Some(&script("date"))) != as_it_is;
+            let does = [
+                "id",
+                "prompt",
+                "skills",
+                "workdir",
+                "no_agent",
+                "context_from",
+            ];
+            // The name of a program says who reads it, where nothing else does.
+            let expected = does.contains(&field.as_str()) || field == "script";
+            assert_eq!(is_another, expected, "{field}");
+        }
+    }
 }
