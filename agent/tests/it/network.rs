@@ -87,6 +87,28 @@ fn a_granted_peer_is_reached_from_a_command_and_no_other() {
     assert!(!report.text.contains("welcome"), "{}", report.text);
 }
 
+/// Nobody counts what a command says to whom it reaches, so a grant of so many uses is none
+/// for commands.
+#[test]
+fn a_grant_for_so_many_uses_lets_no_command_out() {
+    let mut bench = Bench::new();
+    let open = server("welcome\n");
+    let agent = bench.runtime.first_agent();
+    let peer = format!("127.0.0.1:{open}");
+    for (uses, is_reached) in [(Some(1), false), (Some(9), false), (None, true)] {
+        let words = GrantWords {
+            uses,
+            ..GrantWords::new("net.connect", &peer)
+        };
+        let id = bench.runtime.grant(agent, &words).unwrap();
+        assert_eq!(bench.runtime.peers(agent).len(), usize::from(is_reached));
+        let report = bench.call("terminal", json!({"command": tunnel(open)}));
+        assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+        assert_eq!(report.text.contains("welcome"), is_reached, "{uses:?}");
+        bench.runtime.revoke(id).unwrap();
+    }
+}
+
 #[test]
 fn no_command_writes_what_network_it_is_said_to_get() {
     let mut bench = Bench::new();

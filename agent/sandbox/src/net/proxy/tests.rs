@@ -236,3 +236,27 @@ fn rubbish_is_answered_with_a_refusal() {
     assert_eq!(first_line(&mut stream), "HTTP/1.1 400 Bad Request\r\n");
     assert_eq!(proxy.finish()[0].verdict, Verdict::Unreadable);
 }
+
+#[test]
+fn no_command_holds_more_connections_than_there_may_be() {
+    let (proxy, port) = start(AllowList::default(), Nobody);
+    let busy = |wanted: usize| {
+        while proxy.shared.lock().busy != wanted {
+            std::thread::yield_now();
+        }
+    };
+    // Those that say nothing are waited for.
+    let mut idle = Vec::new();
+    for number in 1..=CONNECTIONS_MAX {
+        idle.push(TcpStream::connect(("127.0.0.1", port)).unwrap());
+        busy(number);
+    }
+    let mut more = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    more.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    assert_eq!(more.read(&mut [0]).unwrap(), 0, "closed at once");
+    assert_eq!(proxy.shared.lock().busy, CONNECTIONS_MAX);
+    drop(idle);
+    busy(0);
+    let mut again = say(port, b"GET http://example.com/ HTTP/1.1\r\n\r\n");
+    assert_eq!(first_line(&mut again), "HTTP/1.1 403 Forbidden\r\n");
+}
