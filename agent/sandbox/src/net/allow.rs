@@ -250,6 +250,8 @@ pub(super) mod tests {
             "example.com",
             ".example.com",
             "aexample.com",
+            "evilexample.com",
+            "evil-example.com",
             "a.example.com.evil",
         ] {
             assert!(!lists(&listed, host, 443), "{host}");

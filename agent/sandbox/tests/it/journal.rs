@@ -11,6 +11,7 @@ mod moved;
 mod nested;
 mod others;
 mod recorded;
+mod taken_back;
 
 use crate::support;
 
