@@ -3,8 +3,13 @@
 //! the date that people see in the journal.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys;
+
+/// Whether this program looked if it was started as a spawner. One that does not would begin
+/// anew in each spawner it starts, and start another.
+static LOOKED: AtomicBool = AtomicBool::new(false);
 
 /// The hidden mode's only argument.
 pub(crate) const CHILD_ARGUMENT: &str = "__hermitcrab-sandbox-child";
@@ -13,6 +18,7 @@ pub(crate) const CHILD_ARGUMENT: &str = "__hermitcrab-sandbox-child";
 ///
 /// It arrives as standard input, which is replaced by /dev/null.
 pub(crate) fn control_socket() -> Option<OwnedFd> {
+    LOOKED.store(true, Ordering::Relaxed);
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != CHILD_ARGUMENT || arguments.next().is_some() {
         return None;
@@ -29,6 +35,11 @@ pub(crate) fn control_socket() -> Option<OwnedFd> {
     .ok()?;
     rustix::stdio::dup2_stdin(&null).ok()?;
     control
+}
+
+/// Whether this program, started again, would be a spawner.
+pub(crate) fn is_own_spawner() -> bool {
+    LOOKED.load(Ordering::Relaxed)
 }
 
 /// Seconds since 1970.

@@ -402,7 +402,8 @@ impl Builder {
 }
 
 impl Sandbox {
-    /// The running program as its own spawner, and a small pool.
+    /// The running program as its own spawner, and a small pool. Its `main` begins with
+    /// [`maybe_run_as_child`](crate::maybe_run_as_child).
     #[must_use]
     pub fn builder() -> Builder {
         Builder {

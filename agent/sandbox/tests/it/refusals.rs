@@ -16,8 +16,8 @@ use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::profile::probe;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step, View, ViewMode};
-use hermitcrab_sandbox::{DirCap, FsError, SpawnError, sha256};
-use support::{Workspace, rel, run, text, with_permit};
+use hermitcrab_sandbox::{DirCap, FsError, Sandbox, SpawnError, sha256};
+use support::{Workspace, rel, run, run_in, text, with_permit};
 
 /// The step that failed, its error number, and all it says.
 fn step_of(result: Result<hermitcrab_sandbox::spawn::Finished, SpawnError>) -> (Step, i32, String) {
@@ -25,6 +25,19 @@ fn step_of(result: Result<hermitcrab_sandbox::spawn::Finished, SpawnError>) -> (
         Err(SpawnError::Step(error)) => (error.step(), error.errno(), error.to_string()),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_program_that_would_begin_anew_as_its_spawner_runs_no_command() {
+    // The main of a test is the harness', which does not ask what it was started for.
+    let workspace = Workspace::new();
+    let (step, _, said) = step_of(run_in(
+        &Sandbox::builder().build(),
+        &workspace.command("echo ran > ran"),
+    ));
+    assert_eq!(step, Step::StartSpawner);
+    assert!(said.contains("does not call"), "{said}");
+    assert!(!workspace.path().join("ran").exists());
 }
 
 #[test]

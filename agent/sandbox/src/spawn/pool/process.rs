@@ -1,5 +1,6 @@
 //! The spawner as a process of the agent: started, watched, ended.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
@@ -8,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::ambient::CHILD_ARGUMENT;
+use crate::ambient::{CHILD_ARGUMENT, is_own_spawner};
 use crate::program::SpawnerProgram;
 use crate::spawn::channel::Channel;
 use crate::spawn::streams::null;
@@ -56,6 +57,14 @@ impl Drop for Spawner {
 /// Starts one.
 pub(super) fn start(program: &SpawnerProgram) -> Result<Spawner, StepError> {
     let path = program.path();
+    if *program == SpawnerProgram::Own && !is_own_spawner() {
+        let why = "its `main` does not call `hermitcrab_sandbox::maybe_run_as_child`";
+        return Err(StepError::new(
+            Step::StartSpawner,
+            "this program",
+            io::Error::other(why),
+        ));
+    }
     let (ours, theirs) = Channel::pair().at(Step::StartSpawner, "socketpair")?;
     let child = std::process::Command::new(&path)
         .arg(CHILD_ARGUMENT)
