@@ -45,6 +45,22 @@ pub enum StuckWhy {
     Waits,
 }
 
+impl fmt::Display for CommitFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_root() {
+            write!(f, "{}", self.error)?;
+        } else {
+            write!(f, "`{}`: {}", self.path, self.error)?;
+        }
+        for stuck in &self.stuck {
+            write!(f, "; not put back: {stuck}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CommitFailure {}
+
 impl Stuck {
     /// A name below one of the directories.
     pub(super) fn at(root: &Root, path: &RelPath, why: StuckWhy) -> Self {

@@ -17,7 +17,7 @@ use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::profile::probe;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, FsError, Sandbox, SpawnError, sha256};
-use support::{Workspace, rel, run, run_in, text, with_permit};
+use support::{Workspace, commit, rel, run, run_in, text, with_permit};
 
 /// The step that failed, its error number, and all it says.
 fn step_of(result: Result<hermitcrab_sandbox::spawn::Finished, SpawnError>) -> (Step, i32, String) {
@@ -38,6 +38,18 @@ fn a_program_that_would_begin_anew_as_its_spawner_runs_no_command() {
     assert_eq!(step, Step::StartSpawner);
     assert!(said.contains("does not call"), "{said}");
     assert!(!workspace.path().join("ran").exists());
+}
+
+#[test]
+fn a_commit_that_did_not_happen_says_where_and_why() {
+    let workspace = Workspace::new();
+    let finished = workspace.run("mkdir sub; echo mine > sub/new");
+    workspace.file("sub/new", "theirs");
+    let failure = commit(&finished, &workspace).failure.unwrap();
+    let said = failure.to_string();
+    assert!(said.starts_with("`sub"), "{said}");
+    let error: &dyn std::error::Error = &failure;
+    assert_eq!(error.to_string(), said);
 }
 
 #[test]
