@@ -14,6 +14,9 @@
 //! Reading order: [`path`] and [`authority`] name effects, [`grant`] and
 //! [`cap`] hold them, [`monitor`] decides, [`approval`] asks, [`session`]
 //! puts them in turns, [`audit`] records the turns.
+//!
+//! To begin with: `examples/grants.rs` is a session whose grants end in each way they can,
+//! `examples/plan.rs` a plan of three steps.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -10,6 +10,12 @@
 //!
 //! What it does not protect against: faults of the kernel, and programs that
 //! run outside of it.
+//!
+//! To begin with: a program that runs commands starts itself again to build their
+//! sandboxes, so its `main` begins with [`maybe_run_as_child`]. Two such programs are in
+//! `examples/`: `confined` runs a command on a copy of a directory and keeps what it did, or
+//! not; `watched` shows the output of one as it comes, lets it reach one host, and ends it.
+//! Where permits come from is shown by `grants`, among those of `hermitcrab-core`.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("hermitcrab confines commands with Linux namespaces and runs on Linux only");
