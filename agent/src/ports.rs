@@ -68,11 +68,14 @@ pub trait EndPort: Send + Sync {
     fn ended(&self, ended: Ended);
 }
 
-/// Asks an editor for the text of a file as its user sees it.
+/// An editor: its text of a file counts, and it shows what becomes of files.
 pub trait BufferPort {
     /// The text the editor shows for this absolute path, unsaved changes
     /// included; `None` if it does not say.
     fn text(&mut self, path: &str) -> Option<String>;
+
+    /// A call of this agent has put this in place, whether anybody was asked or not.
+    fn wrote(&mut self, _by: AgentId, _file: FileDiff) {}
 }
 
 /// One file of what is asked about: what is there and what would be.

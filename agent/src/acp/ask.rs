@@ -173,16 +173,20 @@ impl AcpUser {
                     }
                 }
             };
+            let content = updates::question(prompt);
             let kind = if prompt.files.is_empty() && prompt.besides.is_empty() {
                 kind
             } else {
+                if !is_apart {
+                    scene.shows(prompt.question.by(), &content);
+                }
                 ToolKind::Edit
             };
             let mut fields = ToolCallUpdateFields::new()
                 .title(title)
                 .kind(kind)
                 .status(ToolCallStatus::Pending)
-                .content(updates::question(prompt));
+                .content(content);
             if !prompt.files.is_empty() {
                 let locations = prompt.files.iter().map(|file| file.path.as_str());
                 fields = fields.locations(

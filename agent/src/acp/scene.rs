@@ -3,15 +3,19 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc, time};
 
 use agent_client_protocol::v1::schema::{
-    SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind,
 };
 use hermitcrab_core::grant::AgentId;
 
 use super::{control::Control, link::Link, updates};
-use crate::ports::{BufferPort, ProgressPort};
+use crate::ports::{BufferPort, FileDiff, ProgressPort, Side};
 
 /// How often output that grows is shown.
 const SHOW_EVERY: time::Duration = time::Duration::from_millis(100);
+
+/// How much of what a call wrote is shown, in bytes of both texts of each file.
+const WRITTEN_BYTES_MAX: usize = 4 << 20;
 
 /// The call that is being made.
 #[derive(Clone, Debug)]
@@ -27,6 +31,42 @@ pub struct Current {
     /// What its command has printed so far.
     pub output: String,
     shown: Option<time::Instant>,
+    /// What its user was shown of its changes, with the last question about them.
+    pub showed: Vec<ToolCallContent>,
+    /// What it put in place, as the editor is to show it.
+    pub written: WrittenFiles,
+}
+
+/// What a call put in place: each file once, and no more than is shown.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenFiles {
+    /// The files, in the order in which they were first written.
+    pub files: Vec<FileDiff>,
+    /// How many more there are.
+    pub more: usize,
+    bytes: usize,
+}
+
+impl WrittenFiles {
+    fn take(&mut self, file: FileDiff) {
+        let side = |side: &Side| side.text().map_or(0, str::len);
+        let known = self.files.iter_mut().find(|known| known.path == file.path);
+        if let Some(known) = known {
+            // What was there before the first write is what the call replaced.
+            self.bytes = self.bytes.saturating_sub(side(&known.after));
+            self.bytes = self.bytes.saturating_add(side(&file.after));
+            known.after = file.after;
+            return;
+        }
+        let bytes = side(&file.before).saturating_add(side(&file.after));
+        let bytes = self.bytes.saturating_add(bytes);
+        if bytes > WRITTEN_BYTES_MAX {
+            self.more = self.more.saturating_add(1);
+        } else {
+            self.bytes = bytes;
+            self.files.push(file);
+        }
+    }
 }
 
 /// What is going on.
@@ -102,6 +142,8 @@ impl Scene {
             kind,
             output: String::new(),
             shown: None,
+            showed: Vec::new(),
+            written: WrittenFiles::default(),
         });
         id
     }
@@ -141,6 +183,13 @@ impl Scene {
             link.tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
                 id, fields,
             )));
+        }
+    }
+
+    /// A question about changes is put for the call that this agent is making, and shows this.
+    pub fn shows(&mut self, by: AgentId, content: &[ToolCallContent]) {
+        if let Some(call) = self.call_of_mut(by) {
+            content.clone_into(&mut call.showed);
         }
     }
 
@@ -201,10 +250,17 @@ impl ProgressPort for Output {
 pub struct Buffers {
     pub(super) link: Link,
     pub(super) control: Arc<Control>,
+    pub(super) scene: Rc<RefCell<Scene>>,
 }
 
 impl BufferPort for Buffers {
     fn text(&mut self, path: &str) -> Option<String> {
         self.link.text(&self.control, path)
+    }
+
+    fn wrote(&mut self, by: AgentId, file: FileDiff) {
+        if let Some(call) = self.scene.borrow_mut().call_of_mut(by) {
+            call.written.take(file);
+        }
     }
 }

@@ -231,12 +231,11 @@ impl Seat {
             control: Arc::clone(&control),
             scene: Rc::clone(&scene),
         }));
-        if link.offers().reads {
-            runtime.read_through(Box::new(Buffers {
-                link: link.clone(),
-                control: Arc::clone(&control),
-            }));
-        }
+        runtime.read_through(Box::new(Buffers {
+            link: link.clone(),
+            control: Arc::clone(&control),
+            scene: Rc::clone(&scene),
+        }));
         let chat =
             Chat::new(&runtime, &backend.model).resumed(story.borrow().said.messages.clone());
         let mut seat = Self {

@@ -1,5 +1,7 @@
 //! Tool calls as the client sees them: a title, a kind, places, contents.
 
+mod readable;
+
 use std::path::Path;
 
 use agent_client_protocol::v1::schema::{
@@ -17,6 +19,8 @@ use crate::{
     text::visible::named,
     tools::title,
 };
+
+pub use self::readable::readable;
 
 /// Letters of a command's output or a result that are shown.
 const SHOWN_BYTES_MAX: usize = 64 << 10;
@@ -136,6 +140,20 @@ pub fn question(prompt: &Prompt<'_>) -> Vec<ToolCallContent> {
     contents
 }
 
+/// What a call put in place, each file whole, where nobody was asked.
+#[must_use]
+pub fn written(files: &[FileDiff], more: usize) -> Vec<ToolCallContent> {
+    let mut contents: Vec<ToolCallContent> = files.iter().flat_map(file).collect();
+    let mut words: Vec<String> = files.iter().filter_map(comes_or_goes).collect();
+    if more > 0 {
+        words.push(format!("{more} more files were changed and are not shown"));
+    }
+    if !words.is_empty() {
+        contents.push(text(&words.join("\n")));
+    }
+    contents
+}
+
 /// That a text goes, which might be emptied as well, or one comes that is empty.
 fn comes_or_goes(file: &FileDiff) -> Option<String> {
     let name = named(&file.path);
@@ -233,26 +251,6 @@ pub fn raw(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// A result for a person to read, bounded.
-#[must_use]
-pub fn readable(text: &str) -> String {
-    let value: Option<Value> = serde_json::from_str(text).ok();
-    let field = |name: &str| {
-        value
-            .as_ref()
-            .and_then(|value| value.get(name))
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    };
-    let mut words = match (field("output").or_else(|| field("content")), field("error")) {
-        (Some(output), Some(error)) => format!("{output}\n{error}"),
-        (Some(words), None) | (None, Some(words)) => words.to_owned(),
-        (None, None) => text.to_owned(),
-    };
-    keep_the_end(&mut words);
-    words
-}
-
 /// The agent's list as a plan; `None` if this is no list.
 #[must_use]
 pub fn plan_of_list(result: &str) -> Option<Plan> {
@@ -285,7 +283,7 @@ mod tests {
     use hermitcrab_core::outcome::DenialCode;
     use serde_json::json;
 
-    use super::{described, keep_the_end, plan_of_list, readable, rejected};
+    use super::{described, keep_the_end, plan_of_list, rejected};
     use crate::runtime::Fate;
 
     #[test]
@@ -325,8 +323,6 @@ mod tests {
         long.push_str("end");
         keep_the_end(&mut long);
         assert!(long.len() < 40_000 && long.ends_with("end"));
-        assert_eq!(readable("{\"output\": \"o\", \"error\": null}"), "o");
-        assert_eq!(readable("plain"), "plain");
     }
 
     #[test]

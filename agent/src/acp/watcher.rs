@@ -3,13 +3,20 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
+    ContentBlock, ContentChunk, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode, session::Asking, tool::Tool};
 use serde_json::Value;
 
-use super::{control::Control, history::Story, link::Link, modes::InForce, scene::Scene, updates};
+use super::{
+    control::Control,
+    history::Story,
+    link::Link,
+    modes::InForce,
+    scene::{Current, Scene},
+    updates,
+};
 use crate::{
     chat::{Then, Watch},
     conversation::When,
@@ -30,6 +37,24 @@ pub struct Watcher<'s> {
     pub(super) in_force: &'s mut InForce,
     pub(super) floor: Asking,
     pub(super) tries: u32,
+}
+
+/// What a call that ended is shown as; `None`: as it is shown already.
+fn content_of(call: &Current, result: &ToolResult) -> Option<Vec<ToolCallContent>> {
+    let stands = result.fate == Fate::Ran;
+    let is_edit = stands && call.kind == ToolKind::Edit;
+    if is_edit && !call.showed.is_empty() {
+        return None;
+    }
+    let written = updates::written(&call.written.files, call.written.more);
+    if is_edit && !written.is_empty() {
+        return Some(written);
+    }
+    // What a command printed, and under it what was agreed to.
+    let agreed = stands.then_some(call.showed.iter().cloned());
+    let words = updates::text(&updates::readable(&result.text));
+    let changed = agreed.into_iter().flatten().chain(written);
+    Some(std::iter::once(words).chain(changed).collect())
 }
 
 impl Watch for Watcher<'_> {
@@ -122,9 +147,8 @@ impl Watch for Watcher<'_> {
         let mut fields = ToolCallUpdateFields::new()
             .status(status)
             .raw_output(updates::raw(&result.text));
-        let keeps_its_diff = current.kind == ToolKind::Edit && result.fate == Fate::Ran;
-        if !keeps_its_diff {
-            fields = fields.content(vec![updates::text(&updates::readable(&result.text))]);
+        if let Some(content) = content_of(&current, result) {
+            fields = fields.content(content);
         }
         self.link
             .tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(

@@ -259,8 +259,12 @@ impl Hands<'_> {
         } else {
             self.change_in_turn(changes)
         };
-        if let Err(Stop::Refused { denial, .. }) = &done {
-            self.is_overtaken |= denial.code() == DenialCode::ChangedSinceShown;
+        match &done {
+            Ok(()) => self.wrote(|| shown::files_of(changes)),
+            Err(Stop::Refused { denial, .. }) => {
+                self.is_overtaken |= denial.code() == DenialCode::ChangedSinceShown;
+            }
+            Err(_) => {}
         }
         done
     }

@@ -45,7 +45,7 @@ use super::{
     turn::{Reach, Stop, Turn},
     visible,
 };
-use crate::digest::sha256;
+use crate::{digest::sha256, ports::FileDiff};
 
 pub use self::{
     long::{Content, Passed, Taker},
@@ -250,8 +250,20 @@ impl Hands<'_> {
         }
         Err(Stop::refused(Denial::new(
             DenialCode::ChangedSinceShown,
-            format_args!("the editor holds unsaved changes of `{}`", place.below),
+            format_args!(
+                "{}, of which the editor holds changes that are not saved; only its user can save them",
+                place.below
+            ),
         )))
+    }
+
+    /// Has the user's editor show what was put in place.
+    pub(super) fn wrote(&mut self, files: impl FnOnce() -> Vec<FileDiff>) {
+        if let Some(port) = &mut self.runtime.buffers {
+            for file in files() {
+                port.wrote(self.by, file);
+            }
+        }
     }
 
     /// The names in a directory. A link is followed by asking for the place it leads to.

@@ -29,7 +29,7 @@ use super::{
     visible::{marked, named, one_line},
     words::in_bytes,
 };
-use crate::text::difflib::Effort;
+use crate::{ports::FileDiff, text::difflib::Effort};
 
 use self::difference::{difference, legible_at, with_content};
 pub(super) use self::received::received;
@@ -49,6 +49,16 @@ fn heading(question: &Question) -> String {
         question.because().wording(),
         question.because(),
     )
+}
+
+/// A file that was written, as its two texts.
+pub(super) fn file_of(place: &Place, before: &Before, content: &[u8]) -> FileDiff {
+    diffs::written(place, before, content)
+}
+
+/// The files of what was changed, each as its two texts.
+pub(super) fn files_of(changes: &[FileChange]) -> Vec<FileDiff> {
+    diffs::of_changes(changes).0
 }
 
 /// A file about to be written.

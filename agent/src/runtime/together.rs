@@ -129,6 +129,8 @@ enum Wanted {
     NotTaken(QuestionId),
     /// The text an editor shows.
     Text(String, Sender<Option<String>>),
+    /// A file was put in place.
+    Wrote(usize, Box<FileDiff>),
     /// Nothing more: it is over, or broke down.
     Over(usize, Option<Box<Left>>),
 }
@@ -272,6 +274,12 @@ impl Runtime {
                     let text = self.buffers.as_mut().and_then(|port| port.text(&path));
                     // A call that is gone wants nothing.
                     let _ = reply.send(text);
+                }
+                Wanted::Wrote(place, file) => {
+                    self.user.about(begins_at.saturating_add(place));
+                    if let Some(port) = &mut self.buffers {
+                        port.wrote(by, *file);
+                    }
                 }
                 Wanted::Over(place, what) => {
                     running.retain(|other| *other != place);
@@ -509,6 +517,11 @@ impl BufferPort for Afar {
         let wanted = Wanted::Text(path.to_owned(), reply);
         self.wanted.send(wanted).ok()?;
         text.recv().ok()?
+    }
+
+    fn wrote(&mut self, _by: AgentId, file: FileDiff) {
+        // Where nobody listens, nobody sees it.
+        let _told = self.wanted.send(Wanted::Wrote(self.place, Box::new(file)));
     }
 }
 

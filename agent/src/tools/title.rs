@@ -36,8 +36,13 @@ pub fn title(name: &str, arguments: &Value) -> String {
         Some(Tool::SkillsList | Tool::SkillView) => format!("Skills {}", text("name")),
         Some(Tool::SkillManage) => format!("Skill {}: {}", text("name"), text("action")),
         Some(Tool::Cronjob) => format!("Jobs: {}", text("action")),
-        Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory | Tool::Undo)
-        | None => name.to_owned(),
+        Some(Tool::Clarify) => match text("question") {
+            "" => "Ask".to_owned(),
+            question => format!("Ask: {question}"),
+        },
+        Some(Tool::External | Tool::Converse | Tool::Directory | Tool::Undo) | None => {
+            name.to_owned()
+        }
     })
 }
 
@@ -65,6 +70,11 @@ mod tests {
         check("read_file", json!({"path": "a.txt"}), "Read a.txt");
         check("patch", json!({"patch": "*** Begin"}), "Patch files");
         check("terminal", json!({"command": "a\n  b"}), "a b");
+        check(
+            "clarify",
+            json!({"question": "which\none?"}),
+            "Ask: which one?",
+        );
         check("terminal", Value::Null, "terminal");
         check("mcp__x__y", json!({}), "mcp__x__y");
         let long = title("terminal", &json!({"command": "x".repeat(500)}));

@@ -444,7 +444,8 @@ fn an_editors_unsaved_text_is_what_is_read_and_is_not_written_over() {
     assert_eq!(turn["result"]["stopReason"], "end_turn");
     let shown = Value::from(editor.updates("tool_call_update")).to_string();
     assert!(shown.contains("1|typed"), "{shown}");
-    assert!(editor.ended().to_string().contains("unsaved changes"));
+    let said = editor.ended().to_string();
+    assert!(said.contains("changes that are not saved"), "{said}");
     assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
 }
 

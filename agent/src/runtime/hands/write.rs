@@ -176,6 +176,19 @@ impl Hands<'_> {
 
     fn write_shown<S: Into<Shown>>(
         &mut self,
+        what: (&Place, &Before, &[u8]),
+        modes: (Option<u32>, u32),
+        displaced: Displaced,
+        show: impl FnOnce(&Question) -> S,
+    ) -> Result<Stat, Stop> {
+        let stat = self.write_asked(what, modes, displaced, show)?;
+        let (place, before, content) = what;
+        self.wrote(|| vec![shown::file_of(place, before, content)]);
+        Ok(stat)
+    }
+
+    fn write_asked<S: Into<Shown>>(
+        &mut self,
         (place, before, content): (&Place, &Before, &[u8]),
         (mode, dir_mode): (Option<u32>, u32),
         displaced: Displaced,
