@@ -112,6 +112,12 @@ enum What {
         how: plan::How,
     },
     /// Serve an editor: the Agent Client Protocol on the standard streams
+    // The editor says where a session works, and what it may do is asked about in it.
+    #[command(
+        mut_arg("workspace", |arg| arg.hide(true)),
+        mut_arg("object", |arg| arg.hide(true)),
+        after_help = examples::fitted(examples::ACP)
+    )]
     Acp {
         #[command(flatten)]
         setting: Setting,

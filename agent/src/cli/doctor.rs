@@ -113,7 +113,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     let works = match (isolation, ground.no_workspace()) {
         // A person's home, most of the time: nothing is wrong with the machine.
         (_, Some(why)) => {
-            println!("workspace: none here: {why}");
+            println!("workspace: none here: {why}; {}", open::GO_THERE);
             Ok(())
         }
         (Isolation::Isolated, None) => place::tried(&ground, isolation),

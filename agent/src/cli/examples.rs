@@ -48,6 +48,17 @@ Examples:
   hermitcrab chat 'what should a README here say?'
   hermitcrab chat --continue --grant fs.create=. 'write it'";
 
+pub const ACP: &str = "\
+The editor starts it, by the command `hermitcrab acp` in its settings, and says
+where a session works.
+
+Examples:
+  hermitcrab acp
+  # another model than the configured one
+  hermitcrab acp --model NAME --base-url http://127.0.0.1:8080/v1
+  # in another terminal: what its sessions hold
+  #   hermitcrab session";
+
 pub const CONVERSATIONS: &str = "\
 Examples:
   # those had in this workspace; --all for every one

@@ -11,7 +11,7 @@ mod session;
 mod words;
 
 pub(in crate::cli) use ground::held;
-pub use ground::{Configured, Ground, configured, ground, seen_from};
+pub use ground::{Configured, GO_THERE, Ground, configured, ground, seen_from};
 pub use rehearse::{Extent, imagine, rehearse, to_try};
 pub use session::{Past, open, open_bare, ready_or_ended};
 pub use words::{object, tell_what_is_asked, words};

@@ -129,3 +129,24 @@ fn what_printed_nothing_found_something_or_failed_is_shown_in_words() {
         ]
     );
 }
+
+#[test]
+fn a_session_that_cannot_begin_says_nothing_of_options_an_editor_does_not_have() {
+    let mut editor = Editor::start();
+    editor.initialize(false);
+    let home = editor.dir.path().canonicalize().unwrap();
+    let said = editor.call("session/new", json!({"cwd": home, "mcpServers": []}));
+    let said = said["data"].as_str().unwrap();
+    assert!(said.contains("cannot be worked in"), "{said}");
+    assert!(!said.contains("--workspace"), "{said}");
+    let help = std::process::Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["acp", "--help"])
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(
+        !help.contains("--workspace") && !help.contains("--object"),
+        "{help}"
+    );
+    assert!(help.contains("--state-dir"), "{help}");
+}

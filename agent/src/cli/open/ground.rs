@@ -103,6 +103,10 @@ fn around(places: &Places) -> model::key::Surroundings<'_> {
     }
 }
 
+/// What helps where nothing can be worked on.
+pub const GO_THERE: &str =
+    "go to the directory that is to be worked on, or name it with `--workspace DIR`";
+
 fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
     models::open::open(words, &around(places), cancel)
         .map_err(|error| (error.to_string(), exit::USAGE))
@@ -110,7 +114,7 @@ fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Back
 
 /// Looks where a command is to work.
 pub fn ground(place: &Where) -> Result<Ground, Trouble> {
-    worked_on(seen_from(place)?)
+    worked_on(seen_from(place)?, place)
 }
 
 /// Looks where a person stands who wants to see or end what is kept: that may be their home,
@@ -122,11 +126,16 @@ pub fn seen_from(place: &Where) -> Result<Ground, Trouble> {
 
 /// Commands see a copy of all of the workspace, and the agent's own files are none of
 /// their business.
-fn worked_on(ground: Ground) -> Result<Ground, Trouble> {
-    match ground.no_workspace() {
-        None => Ok(ground),
-        Some(why) => Err((why, exit::USAGE)),
-    }
+fn worked_on(ground: Ground, place: &Where) -> Result<Ground, Trouble> {
+    let Some(why) = ground.no_workspace() else {
+        return Ok(ground);
+    };
+    // Who named it, be it an editor that has no such option, names another one the same way.
+    let help = match &place.workspace {
+        Some(_) => "name the directory that is to be worked on",
+        None => GO_THERE,
+    };
+    Err((format!("{why}; {help}"), exit::USAGE))
 }
 
 /// The same, in these surroundings.
@@ -230,7 +239,7 @@ impl Ground {
             None => never_shown(workspace)?.to_owned(),
         };
         Some(format!(
-            "`{}` cannot be worked in, because {why}; go to the directory that is to be worked on, or name it with `--workspace DIR`",
+            "`{}` cannot be worked in, because {why}",
             shown(workspace)
         ))
     }
