@@ -251,9 +251,9 @@ fn span(left: Millis) -> String {
     span::words(left.get() / 1000)
 }
 
-/// What is kept for a place and counts there.
+/// What is kept for a place and counts there, whether anything can be worked on there or not.
 pub(super) fn held_at(place: &Where) -> Result<Vec<String>, Trouble> {
-    let (_, keeper) = desk(place)?;
+    let (_, keeper) = shelf(place)?;
     let held = keeper.contents().standing.iter().filter(|kept| {
         kept.standing.audience == keeper.here().audience && kept.standing.kept == Kept::Confirmed
     });
@@ -293,7 +293,7 @@ pub(super) fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
 
 /// Ends what is kept for a place, as `revoke` does.
 pub(super) fn end_at(place: &Where) -> Result<(), Trouble> {
-    let (_, keeper) = desk(place)?;
+    let (_, keeper) = shelf(place)?;
     let here = &keeper.here().audience;
     let kept = keeper.contents().standing.iter();
     let ids: Vec<StandingId> = kept

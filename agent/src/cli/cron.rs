@@ -133,17 +133,39 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
             );
         }
         let script = readable(shelf.script(job));
-        for line in caps::held_at(&Shelf::place(base, job, script.as_ref()))? {
+        let (holds, cannot) = held(&Shelf::place(base, job, script.as_ref()))?;
+        for line in holds {
             println!("    holds {line}");
+        }
+        if let Some(why) = cannot {
+            println!("    cannot work: {}", on_one_line(&why));
         }
     }
     Ok(exit::OK)
+}
+
+/// What a job holds, and why it cannot be told: of a directory that is gone nobody can say
+/// whose it was, and what is kept for it counts nowhere.
+fn held(place: &Where) -> Result<(Vec<String>, Option<String>), Trouble> {
+    match caps::held_at(place) {
+        Ok(lines) => Ok((lines, None)),
+        Err((why, _)) if is_gone(place) => Ok((Vec::new(), Some(why))),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Whether there is no such directory.
+fn is_gone(place: &Where) -> bool {
+    place.workspace.as_ref().is_some_and(|dir| {
+        std::fs::metadata(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    })
 }
 
 /// A job for programs; what it holds in the words of `caps`.
 fn as_json(base: &Where, shelf: &Shelf, job: &Job, next: &str) -> Result<Value, Trouble> {
     let script = readable(shelf.script(job));
     let said = |name| Some(jobs::text(job, name)).filter(|text| !text.is_empty());
+    let (holds, cannot) = held(&Shelf::place(base, job, script.as_ref()))?;
     Ok(json!({
         "id": jobs::text(job, "id"),
         "name": jobs::name(job),
@@ -153,7 +175,8 @@ fn as_json(base: &Where, shelf: &Shelf, job: &Job, next: &str) -> Result<Value, 
         "last": said("last_run_at"),
         "last_status": said("last_status"),
         "last_error": said("last_error"),
-        "holds": caps::held_at(&Shelf::place(base, job, script.as_ref()))?,
+        "holds": holds,
+        "cannot_work": cannot,
     }))
 }
 
@@ -177,7 +200,12 @@ fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
     for job in chosen {
         let script = readable(shelf.script(job));
         // What it holds ends first: a job that is cut off from its grants does no harm.
-        caps::end_at(&Shelf::place(base, job, script.as_ref()))?;
+        let place = Shelf::place(base, job, script.as_ref());
+        match caps::end_at(&place) {
+            // With its directory all is gone that anything kept for it could count in.
+            Err(_) if is_gone(&place) => {}
+            ended => ended?,
+        }
         shelf.remove(jobs::text(job, "id"))?;
     }
     Ok(exit::OK)

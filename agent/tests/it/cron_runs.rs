@@ -445,10 +445,16 @@ fn what_is_wrong_with_a_job_draws_nothing_whatever_its_list_says() {
     let (home, id) = with_job("every 1h");
     let drawing = "/\u{1b}]52;c;bHM=\u{7}\u{202e}";
     set(&home, 0, "workdir", drawing.into());
-    for what in [&["cron", "list"][..], &["cron", "remove", &id]] {
-        let ran = home.run(what);
-        assert_ne!(ran.code, Some(0), "{ran:?}");
-        let shown = "/\\u{1b}]52;c;bHM=\\u{7}\\u{202e}";
-        assert!(ran.err.contains(shown), "{ran:?}");
+    let shown = "/\\u{1b}]52;c;bHM=\\u{7}\\u{202e}";
+    let listed = home.ok(&["cron", "list"]);
+    assert!(listed.contains(shown), "{listed}");
+    let granted = home.run(&["cron", "grant", &id, "fs.read=."]);
+    assert_ne!(granted.code, Some(0), "{granted:?}");
+    assert!(granted.err.contains(shown), "{granted:?}");
+    for said in [listed, granted.out, granted.err] {
+        assert!(
+            !said.contains('\u{1b}') && !said.contains('\u{202e}'),
+            "{said}"
+        );
     }
 }
