@@ -369,10 +369,10 @@ pub struct ReportArgs {
     /// Where the page goes, as `index.html`.
     #[arg(long, value_name = "DIR")]
     pub html: PathBuf,
-    /// The report directory of a check; default `target/bisim`.
+    /// The report directory of a check; default `target/bisim`, if there was one.
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
-    /// The directory of a campaign to show as well (may be repeated).
+    /// The directory of a campaign to show as well, or alone (may be repeated).
     #[arg(long, value_name = "DIR")]
     pub fuzz: Vec<PathBuf>,
     /// Another vectors directory.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::ambient::Ambient;
-use crate::cli::{MergeArgs, ReportArgs};
+use crate::cli::{Allowed, HERMES_DEFAULT, MergeArgs, ReportArgs};
 use crate::exit::Unwritten;
 use crate::known::Catalogue;
 use crate::report::publish::{self, Outputs, Run};
 use crate::report::{history, html, json, merge, table};
-use crate::result::Summary;
+use crate::result::{CaseResult, Summary};
 use crate::suite::Suites;
 use crate::{campaign, check, environment, exit};
 
@@ -21,13 +21,17 @@ pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    let from = args
-        .from
-        .clone()
-        .unwrap_or_else(|| ambient.reports.join("target/bisim"));
+    let from = match &args.from {
+        Some(from) => Some(from.clone()),
+        // Who only hunted has no check to show.
+        None => {
+            let usual = ambient.reports.join("target/bisim");
+            (args.fuzz.is_empty() || usual.join(json::SUMMARY).exists()).then_some(usual)
+        }
+    };
     match page(
         ambient,
-        &from,
+        from.as_deref(),
         &args.fuzz,
         (&suites, &catalogue),
         &args.html,
@@ -42,7 +46,7 @@ pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
 
 fn page(
     ambient: &Ambient,
-    from: &Path,
+    from: Option<&Path>,
     fuzz: &[PathBuf],
     vectors: (&Suites, &Catalogue),
     place: &Path,
@@ -58,32 +62,60 @@ fn page(
         })
         .collect::<Result<Vec<_>, _>>()
         .map_err(of_no_use)?;
-    let summary = json::read_summary(from)
-        .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))
-        .map_err(of_no_use)?;
-    let results = json::read_results(from)
-        .map_err(|why| format!("{why}; run the check again"))
-        .map_err(of_no_use)?;
-    // A page of part of them would look like one of a run that found less.
-    if results.len() != summary.ran {
-        return Err(of_no_use(format!(
-            "of {} cases that ran, `{}` holds {}; run the check again",
-            summary.ran,
-            from.join(json::LOG).display(),
-            results.len()
-        )));
-    }
+    let (summary, results, history) = match from {
+        Some(from) => {
+            let (summary, results) = checked(from).map_err(of_no_use)?;
+            (summary, results, history::read(from))
+        }
+        None => {
+            let summary = nothing_checked(ambient, vectors);
+            (summary, Vec::new(), Vec::new())
+        }
+    };
     html::write(
         &html::Page {
             made: &ambient.today,
             summary: &summary,
             results: &results,
             vectors,
-            history: &history::read(from),
+            history: &history,
             campaigns: &campaigns,
         },
         place,
     )
+}
+
+/// What a check left.
+fn checked(from: &Path) -> Result<(Summary, Vec<CaseResult>), String> {
+    let summary = json::read_summary(from)
+        .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))?;
+    let results = json::read_results(from).map_err(|why| format!("{why}; run the check again"))?;
+    // A page of part of them would look like one of a run that found less.
+    if results.len() != summary.ran {
+        return Err(format!(
+            "of {} cases that ran, `{}` holds {}; run the check again",
+            summary.ran,
+            from.join(json::LOG).display(),
+            results.len()
+        ));
+    }
+    Ok((summary, results))
+}
+
+/// What is told of a check where there was none.
+fn nothing_checked(ambient: &Ambient, vectors: (&Suites, &Catalogue)) -> Summary {
+    let run = Run {
+        results: &[],
+        not_run: &[],
+        vectors,
+        hermes: HERMES_DEFAULT,
+        today: &ambient.today,
+        again: "",
+    };
+    run.summary(Allowed {
+        inconclusive_max: 0,
+        unsteady_max: 0,
+    })
 }
 
 /// Puts several reports together and judges them as one run; returns the exit code.

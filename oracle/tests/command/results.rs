@@ -1,5 +1,7 @@
 //! What a run that fails leaves for those who read it: a pipeline, a code-scanning page, a person.
 
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
 use super::{bisim, can_run, code, errors, vectors};
@@ -419,4 +421,39 @@ fn an_option_that_does_nothing_for_a_campaign_is_refused() {
         assert!(errors(&output).contains(&told), "{}", errors(&output));
     }
     assert!(!folder.path().join("out").exists());
+}
+
+#[test]
+fn a_campaign_has_a_page_where_nothing_was_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../vectors");
+    let report = |more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_bisim"))
+            .args(["report", "--html", "page", "--vectors", vectors])
+            .args(more)
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    std::fs::create_dir(folder.path().join("hunt")).unwrap();
+    std::fs::write(
+        folder.path().join("hunt/campaign.jsonl"),
+        "{\"seed\":7102,\"variants\":3}\n",
+    )
+    .unwrap();
+    let output = report(&["--fuzz", "hunt"]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    let page = std::fs::read_to_string(folder.path().join("page/index.html")).unwrap();
+    assert!(page.contains("nothing ran"), "it looks like a check");
+    // Whoever names a check, or nothing at all, is told that there is none.
+    for more in [&[][..], &["--fuzz", "hunt", "--from", "elsewhere"]] {
+        let output = report(more);
+        assert_eq!(code(&output), 64, "{more:?}");
+        assert!(
+            errors(&output).contains("run `cargo bisim check` first"),
+            "{}",
+            errors(&output)
+        );
+    }
 }
