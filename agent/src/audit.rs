@@ -95,7 +95,7 @@ impl fmt::Display for LedgerError {
                     None => f.write_str(": its disk is full")?,
                 }
                 f.write_str(
-                    "; make room there: `hermitcrab undo --forget --all-but 0 --all` shows what is kept of earlier commits and removes it after a yes (`--all-but N` spares the newest N), `hermitcrab undo --forget ID` removes what is kept of one",
+                    "; make room there: `hermitcrab undo --forget --all-but 0 --all` shows what is kept of earlier commits and removes it after a yes (`--all-but N` spares the newest N), `hermitcrab undo --forget ID` removes what is kept of one; `hermitcrab audit archive DIR` moves what is on record to another disk",
                 )
             }
             Self::Own(error) => write!(f, "the ledger cannot be used: {error}"),

@@ -5,6 +5,7 @@
 //! through the core's checks; a store that cannot be trusted in full counts as
 //! an empty one, is left as it is, and is said to be so.
 
+pub mod archive;
 mod begin;
 pub mod contents;
 pub mod db;

@@ -1,5 +1,7 @@
 //! `audit`: the ledger, shown, followed, checked.
 
+mod archive;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write as _,
@@ -64,6 +66,11 @@ enum What {
     },
     /// Print where the ledger stands, to be kept elsewhere
     Head,
+    /// Move what is on record into a directory that is made for it, and begin anew
+    Archive {
+        /// The directory, which is not there yet
+        dir: PathBuf,
+    },
 }
 
 pub fn audit(audit: &Audit) -> u8 {
@@ -77,6 +84,13 @@ pub fn audit(audit: &Audit) -> u8 {
     match &audit.what {
         Some(What::Verify { expect, json }) => verify(&dir, expect, *json || audit.json),
         Some(What::Head) => head(&dir),
+        Some(What::Archive { .. }) if audit.follow || audit.session.is_some() || audit.json => {
+            say(
+                "`--follow`, `--session` and `--json` are for what is shown; `archive` takes none of them",
+            );
+            exit::USAGE
+        }
+        Some(What::Archive { dir: to }) => archive::archive(audit.state_dir.as_deref(), &dir, to),
         None => show(&dir, audit),
     }
 }

@@ -141,7 +141,10 @@ Examples:
   hermitcrab audit --follow
   # while a session runs, too
   hermitcrab audit --json | jq -r .text
-  hermitcrab audit verify";
+  hermitcrab audit verify
+  # what is on record goes there, and a new ledger begins
+  hermitcrab audit archive ~/records/2026
+  hermitcrab audit verify --state-dir ~/records/2026";
 
 pub const CONFIG: &str = "\
 Examples:

@@ -18,7 +18,7 @@ use crate::{
 
 /// A home with a session of a person's, one of an editor's and one of a job; and what these
 /// two are called.
-fn all_kinds() -> (Home, String, String) {
+pub fn all_kinds() -> (Home, String, String) {
     let (home, job) = with_job("every 1h");
     home.ok(&["cron", "grant", &job, "fs.create=."]);
     assert_eq!(home.run(&["cron", "tick"]).code, Some(0));

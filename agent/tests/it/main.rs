@@ -65,6 +65,7 @@ mod hermit;
 mod hostile;
 mod in_vain;
 mod layers;
+mod ledger_archive;
 mod ledger_crash;
 mod ledger_looks;
 mod ledgers_of_all;
