@@ -91,7 +91,7 @@ mod tests {
         fs::write(path.join("closed/deep/file"), "left").unwrap();
         fs::write(path.join("alone"), "").unwrap();
         for dir in ["closed/deep", "closed"] {
-            fs::set_permissions(path.join(dir), Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(path.join(dir), Permissions::from_mode(0o0)).unwrap();
         }
         assert_eq!(room.leave().unwrap(), 2);
         assert!(!path.exists());
