@@ -537,36 +537,6 @@ fn a_job_is_ended_by_hand_with_what_it_holds_and_the_list_says_how_it_went() {
 }
 
 #[test]
-fn a_job_whose_directory_is_gone_is_listed_with_the_others_and_can_be_removed() {
-    let (home, id) = with_job("every 1m");
-    let file = home.path().join(".hermes/cron/jobs.json");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let mut list: Value = serde_json::from_str(&text).unwrap();
-    let mut other = list["jobs"][0].clone();
-    other["id"] = json!("ffffffffffff");
-    list["jobs"][0]["workdir"] = json!("/nowhere/at/all");
-    list["jobs"].as_array_mut().unwrap().push(other);
-    std::fs::write(&file, list.to_string()).unwrap();
-    let shown = home.ok(&["cron"]);
-    assert!(
-        shown.contains("cannot work: cannot use the workspace `/nowhere/at/all`"),
-        "{shown}"
-    );
-    assert!(shown.contains("ffffffffffff"), "{shown}");
-    let json = home.ok(&["cron", "--json"]);
-    assert_eq!(json.lines().count(), 2, "{json}");
-    assert!(json.contains("/nowhere/at/all"), "{json}");
-    // From the home, where no session begins, as well.
-    assert_eq!(home.run_in(home.path(), &["cron"]).code, Some(0));
-    home.ok(&["cron", "remove", &id]);
-    let shown = home.ok(&["cron"]);
-    assert!(
-        !shown.contains(&id) && shown.contains("ffffffffffff"),
-        "{shown}"
-    );
-}
-
-#[test]
 fn a_program_that_is_read_by_another_one_is_another_program() {
     let (home, id) = with_job("every 1h");
     let scripts = home.path().join(".hermes/scripts");

@@ -458,3 +458,32 @@ fn what_is_wrong_with_a_job_draws_nothing_whatever_its_list_says() {
         );
     }
 }
+
+#[test]
+fn a_job_whose_directory_is_gone_is_listed_with_the_others_and_can_be_removed() {
+    let (home, id) = with_job("every 1m");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let mut list = jobs(&home);
+    let mut other = list["jobs"][0].clone();
+    other["id"] = json!("ffffffffffff");
+    list["jobs"][0]["workdir"] = json!("/nowhere/at/all");
+    list["jobs"].as_array_mut().unwrap().push(other);
+    std::fs::write(&file, list.to_string()).unwrap();
+    let shown = home.ok(&["cron"]);
+    assert!(
+        shown.contains("cannot work: cannot use the workspace `/nowhere/at/all`"),
+        "{shown}"
+    );
+    assert!(shown.contains("ffffffffffff"), "{shown}");
+    let json = home.ok(&["cron", "--json"]);
+    assert_eq!(json.lines().count(), 2, "{json}");
+    assert!(json.contains("/nowhere/at/all"), "{json}");
+    // From the home, where no session begins, as well.
+    assert_eq!(home.run_in(home.path(), &["cron"]).code, Some(0));
+    home.ok(&["cron", "remove", &id]);
+    let shown = home.ok(&["cron"]);
+    assert!(
+        !shown.contains(&id) && shown.contains("ffffffffffff"),
+        "{shown}"
+    );
+}
