@@ -485,7 +485,9 @@ impl Prepared<'_> {
         journal
             .pass("flush what changed", &journal.place)
             .map_err(Failed::in_journal)?;
-        if parents.len() > FLUSHED_ONE_BY_ONE_MAX {
+        let given_modes = self.plan.ops.iter();
+        let given_modes = given_modes.filter(|op| matches!(op.act, Act::Mode(_)));
+        if parents.len().saturating_add(given_modes.clone().count()) > FLUSHED_ONE_BY_ONE_MAX {
             for (part, ground) in self.grounds.iter().enumerate() {
                 rustix::fs::syncfs(&ground.root)
                     .map_err(|errno| failed(part, &RelPath::root(), errno))?;
@@ -502,8 +504,8 @@ impl Prepared<'_> {
                 rustix::fs::fsync(&dir).map_err(|errno| failed(*root, path, errno))?;
             }
         }
-        for op in &self.plan.ops {
-            if let (Act::Mode(_), Some(ground)) = (&op.act, self.grounds.get(op.root)) {
+        for op in given_modes {
+            if let Some(ground) = self.grounds.get(op.root) {
                 mode::flush(ground.root.as_fd(), &op.path)
                     .map_err(|errno| failed(op.root, &op.path, errno))?;
             }
