@@ -70,16 +70,7 @@ impl Ground<'_> {
     }
 
     pub(super) fn state_of_target(&self, path: &RelPath) -> Result<Option<Fingerprint>, FsError> {
-        let (parent, name) = match open_parent(self.root, path) {
-            Ok(found) => found,
-            // A way that is not there any more, or leads elsewhere.
-            Err(FsError::Denied(_)) => return Ok(None),
-            Err(FsError::Io { source, .. }) if is_missing(&source) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let tree =
-            read_tree(parent.as_fd(), &name).map_err(|source| failed("look at", path, source))?;
-        Ok((!tree.is_empty()).then(|| fingerprint(&tree)))
+        state_of(self.root, path)
     }
 
     /// What lies in the staging place, as exactly as can be told.
@@ -104,6 +95,23 @@ impl Ground<'_> {
             path,
         )
     }
+}
+
+/// What there is under a name and below it, as steps compare it; `None` where there is nothing.
+pub(super) fn state_of(
+    root: BorrowedFd<'_>,
+    path: &RelPath,
+) -> Result<Option<Fingerprint>, FsError> {
+    let (parent, name) = match open_parent(root, path) {
+        Ok(found) => found,
+        // A way that is not there any more, or leads elsewhere.
+        Err(FsError::Denied(_)) => return Ok(None),
+        Err(FsError::Io { source, .. }) if is_missing(&source) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let tree =
+        read_tree(parent.as_fd(), &name).map_err(|source| failed("look at", path, source))?;
+    Ok((!tree.is_empty()).then(|| fingerprint(&tree)))
 }
 
 /// The directory a name lies in; one that is gone is a conflict.

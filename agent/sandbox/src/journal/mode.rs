@@ -5,17 +5,17 @@
 //! and what it comes to is compared afterwards. Whether it was taken is seen by its mode.
 
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::ground::{Back, Fit, Ground, changed, failed, parent_of};
+use super::ground::{Back, Fit, Ground, changed, failed, parent_of, state_of};
 use crate::changeset::in_place::OtherMode;
-use crate::changeset::node::{Fingerprint, fingerprint, mode_of, read_tree};
+use crate::changeset::node::mode_of;
 use crate::dircap::open::open_parent;
-use crate::dircap::{FsError, Kind, Thing, is_missing};
+use crate::dircap::{FsError, Kind, Thing};
 
 /// Gives it the mode, and the one before if it was not what is meant.
 pub(super) fn forward(
@@ -26,12 +26,12 @@ pub(super) fn forward(
     let file = open(ground.root, path)?.ok_or_else(|| changed(path))?;
     // By its number as well: the mode is given to what was opened, whatever has the name then.
     let is_it = stat(&file, path)?.st_ino == change.what.inode && is_alone(&file, path)?;
-    if !is_it || state(ground.root, path)? != Some(change.states.0) {
+    if !is_it || ground.state_of_target(path)? != Some(change.states.0) {
         return Err(changed(path));
     }
     set(ground, &file, path, change.modes.1)?;
     // By its name: somebody may have put another file there between the looks.
-    if state(ground.root, path)? == Some(change.states.1) {
+    if ground.state_of_target(path)? == Some(change.states.1) {
         return Ok(());
     }
     set(ground, &file, path, change.modes.0)?;
@@ -51,7 +51,7 @@ pub(super) fn backward(
     let is_it = stat(&file, path)?.st_ino == change.what.inode;
     if !is_it || Thing::at(ground.root, path)? != Some(change.what) {
         // A file system of layers may have given it another number as its mode was changed.
-        let is_done = state(ground.root, path)? == Some(change.states.1);
+        let is_done = ground.state_of_target(path)? == Some(change.states.1);
         return Ok(if is_done { Back::Kept } else { Back::Done });
     }
     // A mode that is neither is one that somebody gave it since, and stands.
@@ -74,7 +74,7 @@ pub(super) fn fits(
     let Some(file) = file else {
         return Ok(Fit::Not);
     };
-    let found = state(root, path)?;
+    let found = state_of(root, path)?;
     Ok(match found {
         found if found == Some(change.states.0) && is_alone(&file, path)? => Fit::Exactly,
         found if found == Some(change.states.1) => Fit::Already,
@@ -114,17 +114,6 @@ fn stat(file: &OwnedFd, path: &RelPath) -> Result<rustix::fs::Stat, FsError> {
 
 fn is_alone(file: &OwnedFd, path: &RelPath) -> Result<bool, FsError> {
     Ok(stat(file, path)?.st_nlink == 1)
-}
-
-/// What there is under the name, as steps compare it.
-fn state(root: BorrowedFd<'_>, path: &RelPath) -> Result<Option<Fingerprint>, FsError> {
-    let (parent, name) = match open_parent(root, path) {
-        Err(FsError::Io { source, .. }) if is_missing(&source) => return Ok(None),
-        found => found?,
-    };
-    let tree =
-        read_tree(parent.as_fd(), &name).map_err(|source| failed("look at", path, source))?;
-    Ok((!tree.is_empty()).then(|| fingerprint(&tree)))
 }
 
 fn set(ground: &Ground<'_>, file: &OwnedFd, path: &RelPath, mode: u32) -> Result<(), FsError> {
