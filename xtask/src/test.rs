@@ -154,7 +154,9 @@ pub fn run(args: &Args) -> Result<Passed> {
     }
     let left = ended.iter().filter(|end| end.left > 0).count();
     if left > 0 {
-        println!("{left} tests left some of their temporary files, which are gone by now");
+        println!(
+            "{left} tests left temporary files, which are gone by now unless it is said above"
+        );
     }
     for (label, why) in &failures {
         println!("FAILED {label}: {why}");

@@ -41,6 +41,8 @@ impl Room {
     /// the machine.
     pub fn leave(self) -> Result<usize> {
         let path = self.0.keep();
+        // As the kernel names it in its table.
+        let path = fs::canonicalize(&path).with_context(|| format!("{}", path.display()))?;
         let mounts = fs::read("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
         if let Some(mount) = mounted_below(&mounts, &path) {
             bail!("a test left something mounted at {mount}: `umount` it and remove the directory");

@@ -163,7 +163,11 @@ fn one(case: &Case, timeout: Duration) -> Result<(Fate, String, usize)> {
         Some(status) if status.success() => without_failure(&output),
         Some(status) => Fate::Failed(status.to_string()),
     };
-    let left = room.leave().with_context(|| case.label())?;
+    let left = room.leave().unwrap_or_else(|error| {
+        // Something that is still written to, or that belongs to others, fails no test.
+        println!("{}: its temporary files stay: {error:#}", case.label());
+        1
+    });
     Ok((fate, output, left))
 }
 
