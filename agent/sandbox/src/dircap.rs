@@ -52,7 +52,7 @@ pub(crate) use self::make::as_inherited;
 pub use self::make::{dir_digest, mode_digest, symlink_digest, time_digest};
 pub(crate) use self::open::kernel_contains_paths;
 use self::open::{Links, is_mounted, open_beneath, open_file, open_mounted, read_all};
-pub(crate) use self::thing::Thing;
+pub(crate) use self::thing::{Thing, is_overlay};
 pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
 use crate::patience::Patience;

@@ -52,6 +52,7 @@ mod recover;
 mod retain;
 mod stage;
 mod steps;
+mod times;
 mod undo;
 mod waiting;
 

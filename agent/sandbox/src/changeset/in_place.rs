@@ -1,27 +1,31 @@
 //! What is done to a file itself, where other changes put another one in its place.
 //!
 //! What for: the layer of a view holds a file that only got another name or mode as a copy of
-//! it. Outside neither needs one: it takes no room on the disk and no longer for a large
-//! file than for a small one, and leaves the file what it is besides, its number, its owner, its holes.
+//! it, and so each file of a directory that got another name. Outside neither needs one: it
+//! takes no room on the disk and no longer for a large file than for a small one, and leaves
+//! the file what it is besides, its number, its owner, its holes.
 //!
 //! A file is meant only where nothing else tells what is in the layer from what is below, the
-//! time it was changed at included, which a copy that was made by hand does not have. A name
+//! time it was changed at included, which a copy that was made by hand does not have; a
+//! directory where that holds for all there is in it. A name
 //! is given whatever other names there are ([`super::renames`] says what is a rename); a mode only to a
 //! file that has none, as it would change with it. It must never pass on anything but what the command saw: what it
 //! holds is compared when the step is taken.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
 use super::node::{Fingerprint, Holds, Node, fingerprint};
-use super::renames::below;
+use super::renames::{Rename, below, itself_or_above};
+use super::steps::USABLE;
 use super::{ChangeSet, now};
-use crate::dircap::{FsError, Kind, Thing};
+use crate::dircap::open::open_parent;
+use crate::dircap::{FsError, Kind, Thing, is_overlay};
 
-/// One that gets another name.
+/// One that gets another name, with what is in it.
 #[derive(Clone, Debug)]
 pub(super) struct Renamed {
     /// Its new name.
@@ -33,8 +37,8 @@ pub(super) struct Renamed {
 }
 
 impl ChangeSet {
-    /// All renamed ones, by their old names. `names` are the ones that are steps of their own: what
-    /// comes or goes with a directory is none.
+    /// All renamed ones, by their old names. `names` are the ones that are steps of their own:
+    /// what comes or goes with a directory is none, and leaves the one or gets into the other.
     pub(super) fn renamed_as_they_are(
         &self,
         root: BorrowedFd<'_>,
@@ -46,17 +50,11 @@ impl ChangeSet {
         }
         let names: BTreeSet<&RelPath> = names.iter().collect();
         for rename in self.renames.all() {
-            let is_step = names.contains(&rename.from) && names.contains(&rename.to);
-            let old = self.before.get(&rename.from);
-            let is_plain = old.is_some_and(|old| matches!(old.kind, Kind::File | Kind::Symlink));
-            if !is_step || !is_plain {
-                continue;
-            }
-            let above = now(self.upper(), &rename.to);
-            let (Some(above), Some(there)) = (above, now(root, &rename.from)) else {
-                continue;
-            };
-            if !is_untouched(&above, &there) {
+            let step = |path: &RelPath| itself_or_above(path, |name| names.contains(name));
+            let comes = step(&rename.to).is_some_and(|made| !self.before.contains_key(&made));
+            let goes = step(&rename.from).is_some_and(|gone| !self.after.contains_key(&gone));
+            let can_be = comes && goes && self.can_leave_and_get_there(rename);
+            if !can_be || !self.is_as_it_was(root, rename) {
                 continue;
             }
             let what = Thing::at(root, &rename.from);
@@ -72,6 +70,60 @@ impl ChangeSet {
         }
         Ok(found)
     }
+
+    /// Whether the directories, where they come or go as well, let it.
+    fn can_leave_and_get_there(&self, rename: &Rename) -> bool {
+        let of = |path: &RelPath| path.parent().unwrap_or_else(RelPath::root);
+        let (old, new) = (of(&rename.from), of(&rename.to));
+        let takes = |node: &Node| node.mode & USABLE == USABLE;
+        let is_left = self.after.contains_key(&old) || self.before.get(&old).is_none_or(takes);
+        let is_entered = self.before.contains_key(&new) || self.after.get(&new).is_none_or(takes);
+        is_left && is_entered
+    }
+
+    /// Whether what has the new name in the layer is what has the old one below, and all that
+    /// is in it, and one rename is all it takes.
+    fn is_as_it_was(&self, root: BorrowedFd<'_>, rename: &Rename) -> bool {
+        let old = below(&self.before, &rename.from);
+        let top = old.get(&RelPath::root());
+        let can_be_moved = top.is_some_and(|top| match top.kind {
+            Kind::Dir => top.mode & USABLE == USABLE && dirs_are_moved_as_one(root, rename),
+            _ => true,
+        });
+        can_be_moved
+            && old.iter().all(|(inside, node)| match node.kind {
+                Kind::Dir => true,
+                Kind::File | Kind::Symlink => {
+                    let look = |dir, name: &RelPath| now(dir, &name.join(inside).ok()?);
+                    look(self.upper(), &rename.to)
+                        .zip(look(root, &rename.from))
+                        .is_some_and(|(above, there)| is_untouched(&above, &there))
+                }
+                _ => false,
+            })
+    }
+}
+
+/// Whether a directory goes from the one place to the other by one rename: an overlay, as which
+/// a container has its files, refuses that, and so do file systems with others within them.
+fn dirs_are_moved_as_one(root: BorrowedFd<'_>, rename: &Rename) -> bool {
+    // One that is to be made comes into being where it is to be.
+    let parent = |path: &RelPath| {
+        let mut at = Some(path.clone());
+        while let Some(name) = at {
+            match open_parent(root, &name) {
+                Ok((parent, _)) => return Some(parent),
+                Err(_) => at = name.parent(),
+            }
+        }
+        None
+    };
+    let (Some(old), Some(new)) = (parent(&rename.from), parent(&rename.to)) else {
+        return false;
+    };
+    let device = |dir: &OwnedFd| rustix::fs::fstat(dir).map(|stat| stat.st_dev).ok();
+    let is_one = device(&old).is_some_and(|of_old| device(&new) == Some(of_old));
+    is_one && !is_overlay(old.as_fd()).unwrap_or(true)
 }
 
 /// A file that gets another mode, and is otherwise as it was.

@@ -274,7 +274,8 @@ pub(crate) fn xattr_bytes(xattrs: &Xattrs) -> Vec<u8> {
     out
 }
 
-fn counted(out: &mut Vec<u8>, bytes: &[u8]) {
+/// A name or a value, told from what comes after it.
+pub(super) fn counted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
     out.extend_from_slice(bytes);
 }

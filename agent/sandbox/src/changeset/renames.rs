@@ -3,9 +3,11 @@
 //! The layer of a view does not say: what was renamed is there as a copy. So
 //! the rule is about what can be seen. A deleted and a created name are one
 //! renamed thing when everything about them is equal: kind, mode, content and
-//! attributes, for a directory with everything below it. Nothing that is
+//! attributes, for a directory with everything below it; where a directory is
+//! not, so are the things in it. Nothing that is
 //! empty counts, or every empty file would come from every other. Of several
-//! that fit, the one with the same last name is taken, then the first.
+//! that fit, the one with the same last name is taken, then the first, and what
+//! went with a directory after what did not.
 //!
 //! A rename changes nothing about which authority is needed: the old name has
 //! to be deleted and the new one made.
@@ -14,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hermitcrab_core::path::RelPath;
 
-use super::node::{Fingerprint, Holds, Node, Tree, fingerprint};
+use super::node::{Holds, Node, Tree, counted, fingerprint};
+use crate::digest::sha256;
+use crate::dircap::Kind;
 
 /// One thing with another name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +59,7 @@ impl Renames {
 
 /// The name, or a directory above it, of which that is so: a change set may have as many
 /// renames as changes, so nobody goes through the ones for each of the others.
-fn itself_or_above(path: &RelPath, is: impl Fn(&RelPath) -> bool) -> Option<RelPath> {
+pub(super) fn itself_or_above(path: &RelPath, is: impl Fn(&RelPath) -> bool) -> Option<RelPath> {
     let mut here = Some(path.clone());
     while let Some(path) = here {
         if is(&path) {
@@ -66,63 +70,111 @@ fn itself_or_above(path: &RelPath, is: impl Fn(&RelPath) -> bool) -> Option<RelP
     None
 }
 
-/// Deleted things that are in the same state, none of them paired yet.
+/// Things that are in the same state, none of them paired yet: by whether they lie in a
+/// directory that is gone as a whole, and by name.
 #[derive(Default)]
+struct Alike<'t> {
+    all: BTreeSet<(bool, &'t RelPath)>,
+    named: BTreeMap<&'t [u8], BTreeSet<(bool, &'t RelPath)>>,
+}
+
+/// All that was deleted and is not paired yet.
 struct Free<'t> {
-    all: BTreeSet<&'t RelPath>,
-    named: BTreeMap<&'t [u8], BTreeSet<&'t RelPath>>,
+    found: &'t Found<'t>,
+    alike: BTreeMap<[u8; 32], Alike<'t>>,
 }
 
 impl<'t> Free<'t> {
-    fn add(&mut self, path: &'t RelPath) {
-        self.all.insert(path);
-        let name = path.file_name().unwrap_or_default();
-        self.named.entry(name).or_default().insert(path);
+    fn new(found: &'t Found<'t>) -> Self {
+        let mut alike: BTreeMap<[u8; 32], Alike<'t>> = BTreeMap::new();
+        for (path, state) in &found.states {
+            let of = alike.entry(*state).or_default();
+            let key = (!found.tops.contains(*path), *path);
+            let name = path.file_name().unwrap_or_default();
+            of.all.insert(key);
+            of.named.entry(name).or_default().insert(key);
+        }
+        Self { found, alike }
     }
 
-    /// The first with this last name.
-    fn take_named(&mut self, name: &[u8]) -> Option<&'t RelPath> {
-        let path = self.named.get_mut(name)?.pop_first()?;
-        self.all.remove(path);
+    /// The first in this state, of those with this last name if that matters.
+    fn take(&mut self, state: &[u8; 32], name: Option<&[u8]>) -> Option<&'t RelPath> {
+        let alike = self.alike.get(state)?;
+        let of = match name {
+            Some(name) => alike.named.get(name)?,
+            None => &alike.all,
+        };
+        let (_, path) = *of.first()?;
+        self.forget_around(path);
         Some(path)
     }
 
-    /// The first of all. Whoever has the same last name took it before.
-    fn take_first(&mut self) -> Option<&'t RelPath> {
-        self.all.pop_first()
+    /// What is paired is paired with all that is in it, and what it is in is not as it was.
+    fn forget_around(&mut self, path: &'t RelPath) {
+        let found = self.found;
+        let inside = found.states.range::<&RelPath, _>(path..);
+        let inside = inside.take_while(|(at, _)| at.as_bytes().starts_with(path.as_bytes()));
+        for (at, state) in inside.filter(|(at, _)| at.starts_with(path)) {
+            self.forget(at, state);
+        }
+        let mut above = path.parent();
+        while let Some((at, state)) = above.and_then(|at| found.states.get_key_value(&at)) {
+            self.forget(at, state);
+            above = at.parent();
+        }
+    }
+
+    fn forget(&mut self, path: &'t RelPath, state: &[u8; 32]) {
+        let key = (!self.found.tops.contains(path), path);
+        if let Some(alike) = self.alike.get_mut(state) {
+            alike.all.remove(&key);
+            if let Some(named) = alike.named.get_mut(path.file_name().unwrap_or_default()) {
+                named.remove(&key);
+            }
+        }
     }
 }
 
-/// Pairs deletions with creations, whole directories first.
+/// Pairs what was made, first what kept its last name; says what is left.
+fn pair<'t>(
+    free: &mut Free<'_>,
+    made: &Found<'_>,
+    mut all: Vec<&'t RelPath>,
+    renames: &mut Vec<Rename>,
+) -> Vec<&'t RelPath> {
+    for keeps_its_name in [true, false] {
+        all.retain(|to| {
+            let name = keeps_its_name.then(|| to.file_name().unwrap_or_default());
+            let state = made.states.get(to);
+            let from = state.and_then(|state| free.take(state, name));
+            renames.extend(from.map(|from| Rename::new(from, to)));
+            from.is_none()
+        });
+    }
+    all
+}
+
+/// Pairs deletions with creations, whole directories before what is in them.
 pub(super) fn find(before: &Tree, after: &Tree) -> Renames {
-    let gone = tops(before, after);
-    let made = tops(after, before);
-    let mut free: BTreeMap<[u8; 32], Free<'_>> = BTreeMap::new();
-    for path in &gone {
-        if let Some(print) = state_of(before, path) {
-            let of = free.entry(print.0.as_bytes().to_owned()).or_default();
-            of.add(path);
-        }
+    let gone = Found::of(before, after);
+    let made = Found::of(after, before);
+    // Most commands only make names or only remove some.
+    if gone.tops.is_empty() || made.tops.is_empty() {
+        return Renames::default();
     }
+    let is_dir = |to: &&RelPath| after.get(*to).is_some_and(|node| node.kind == Kind::Dir);
+    let mut free = Free::new(&gone);
     let mut renames = Vec::new();
-    let mut left: Vec<(&RelPath, Fingerprint)> = Vec::new();
-    for to in &made {
-        let Some(print) = state_of(after, to) else {
-            continue;
-        };
-        let name = to.file_name().unwrap_or_default();
-        let fitting = free.get_mut(print.0.as_bytes());
-        match fitting.and_then(|fitting| fitting.take_named(name)) {
-            Some(from) => renames.push(Rename::new(from, to)),
-            None => left.push((to, print)),
-        }
+    let mut files = Vec::new();
+    let mut level: Vec<&RelPath> = made.tops.iter().copied().collect();
+    while !level.is_empty() {
+        let (dirs, others): (Vec<_>, Vec<_>) = level.into_iter().partition(is_dir);
+        files.extend(others);
+        let left = pair(&mut free, &made, dirs, &mut renames);
+        let inside = left.iter().filter_map(|to| made.inside.get(*to));
+        level = inside.flatten().copied().collect();
     }
-    for (to, print) in left {
-        let fitting = free.get_mut(print.0.as_bytes());
-        if let Some(from) = fitting.and_then(Free::take_first) {
-            renames.push(Rename::new(from, to));
-        }
-    }
+    pair(&mut free, &made, files, &mut renames);
     renames.sort();
     Renames {
         new: renames.iter().map(|rename| rename.to.clone()).collect(),
@@ -139,24 +191,62 @@ impl Rename {
     }
 }
 
-/// The names only `of` has, without those below another such name.
-fn tops(of: &Tree, other: &Tree) -> Vec<RelPath> {
-    let only = |path: &RelPath| of.contains_key(path) && !other.contains_key(path);
-    of.keys()
-        .filter(|path| only(path) && !path.parent().is_some_and(|parent| only(&parent)))
-        .cloned()
-        .collect()
+/// The names that only one side has.
+struct Found<'t> {
+    /// Those that lie in no other.
+    tops: BTreeSet<&'t RelPath>,
+    /// Of what is not empty, the state with everything below it.
+    states: BTreeMap<&'t RelPath, [u8; 32]>,
+    /// What lies right in each directory.
+    inside: BTreeMap<RelPath, Vec<&'t RelPath>>,
 }
 
-/// The state of a name and everything below it; `None` for what is empty.
-fn state_of(tree: &Tree, top: &RelPath) -> Option<Fingerprint> {
-    let part = below(tree, top);
-    let tells = |node: &Node| match node.holds {
+impl<'t> Found<'t> {
+    fn of(tree: &'t Tree, other: &Tree) -> Self {
+        let mut tops = BTreeSet::new();
+        let mut all: BTreeMap<&RelPath, &Node> = BTreeMap::new();
+        let mut inside: BTreeMap<RelPath, Vec<&RelPath>> = BTreeMap::new();
+        // A directory comes before what is in it.
+        for (path, node) in tree {
+            match path.parent().filter(|parent| all.contains_key(parent)) {
+                Some(parent) => inside.entry(parent).or_default().push(path),
+                None if other.contains_key(path) => continue,
+                None => _ = tops.insert(path),
+            }
+            all.insert(path, node);
+        }
+        let mut states: BTreeMap<&RelPath, [u8; 32]> = BTreeMap::new();
+        let mut every: BTreeMap<&RelPath, [u8; 32]> = BTreeMap::new();
+        for (path, node) in all.into_iter().rev() {
+            let own = fingerprint(&[(RelPath::root(), node.clone())].into());
+            let mut bytes = own.0.as_bytes().to_vec();
+            let mut says = tells(node);
+            for name in inside.get(path).into_iter().flatten() {
+                says |= states.contains_key(name);
+                counted(&mut bytes, name.file_name().unwrap_or_default());
+                bytes.extend(every.get(name).into_iter().flatten());
+            }
+            let state = *sha256(&bytes).as_bytes();
+            every.insert(path, state);
+            if says {
+                states.insert(path, state);
+            }
+        }
+        Self {
+            tops,
+            states,
+            inside,
+        }
+    }
+}
+
+/// Whether a thing can be told from others of its kind.
+fn tells(node: &Node) -> bool {
+    match node.holds {
         Holds::Content(_) => node.bytes > 0,
         Holds::Target(_) => true,
         Holds::Names | Holds::Itself { .. } | Holds::Special { .. } => false,
-    };
-    part.values().any(tells).then(|| fingerprint(&part))
+    }
 }
 
 /// A name and everything below it, as seen from it.
@@ -258,6 +348,11 @@ mod tests {
         check(&[("a", "x")], &[("b", "y")], &[]);
         check(&[("a", "")], &[("b", "")], &[]);
         check(
+            &[("d/", ""), ("d/e/", "")],
+            &[("f/", ""), ("f/e/", "")],
+            &[],
+        );
+        check(
             &[("d/", ""), ("d/f", "x"), ("d-g", "x")],
             &[("e/", ""), ("e/f", "x"), ("f", "x")],
             &[("d", "e"), ("d-g", "f")],
@@ -267,6 +362,57 @@ mod tests {
             &[("a/one", "x"), ("a/two", "x")],
             &[("b/three", "x"), ("b/two", "x"), ("c/one", "x")],
             &[("a/one", "c/one"), ("a/two", "b/two")],
+        );
+        // What is in directories, where those are not the same.
+        check(
+            &[("a", "x")],
+            &[("d/", ""), ("d/e/", ""), ("d/e/a", "x")],
+            &[("a", "d/e/a")],
+        );
+        check(
+            &[
+                ("d/", ""),
+                ("d/f", "x"),
+                ("d/g", "y"),
+                ("d/in/", ""),
+                ("d/in/f", "z"),
+            ],
+            &[
+                ("e/", ""),
+                ("e/f", "x"),
+                ("e/g", "new"),
+                ("e/in/", ""),
+                ("e/in/f", "z"),
+            ],
+            &[("d/f", "e/f"), ("d/in", "e/in")],
+        );
+        check(
+            &[("d/", ""), ("d/f", "x")],
+            &[("e/", ""), ("e/in/", ""), ("e/in/f", "x"), ("e/more", "x")],
+            &[("d", "e/in")],
+        );
+        // What is gone by itself comes before what went with others.
+        check(
+            &[("D/", ""), ("D/f", "x"), ("D/g", "y"), ("a", "x")],
+            &[("b", "x"), ("c", "x"), ("e", "x")],
+            &[("D/f", "c"), ("a", "b")],
+        );
+        // Of what is paired nothing is used again, nor what it was in.
+        check(
+            &[("d/", ""), ("d/f", "x")],
+            &[("e/", ""), ("e/f", "x"), ("g", "x")],
+            &[("d", "e")],
+        );
+        check(
+            &[("d/", ""), ("d/f", "x"), ("d/g/", ""), ("d/g/h", "y")],
+            &[
+                ("f", "x"),
+                ("h/", ""),
+                ("h/f", "x"),
+                ("h/g/", ""),
+                ("h/g/h", "y"),
+            ],
+            &[("d", "h")],
         );
         // A name that is on both sides was not renamed.
         check(&[("a", "x")], &[("a", "y"), ("b", "x")], &[]);

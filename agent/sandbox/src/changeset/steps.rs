@@ -2,9 +2,9 @@
 //!
 //! Everything new below a new directory comes with it, everything below a
 //! deleted one goes with it, so names of different steps never lie below each
-//! other. A file that only got another name, or another mode and has no other
-//! name, is changed itself; any other is replaced as a whole: an outside name of
-//! the same file must not change with it.
+//! other. A file or a directory that only got another name, or a file that got
+//! another mode and has no other name, is changed itself; any other is replaced
+//! as a whole: an outside name of the same file must not change with it.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -15,13 +15,13 @@ use rustix::fs::Stat;
 use super::in_place::OtherMode;
 use super::node::{Fingerprint, Meta, Node, Tree, fingerprint};
 use super::owners::Owners;
-use super::renames::below;
+use super::renames::{below, itself_or_above};
 use super::{ChangeSet, now};
 use crate::dircap::open::{open_parent, stat_name};
 use crate::dircap::{FsError, Kind, Thing};
 
 /// The rights a directory's owner needs to move it and what is in it.
-const USABLE: u32 = 0o700;
+pub(super) const USABLE: u32 = 0o700;
 
 /// One step.
 #[derive(Debug)]
@@ -33,7 +33,8 @@ pub(crate) struct Step {
 /// What it does to what has the name, told as it is found before.
 #[derive(Debug)]
 pub(crate) enum StepKind {
-    Put,
+    /// Without these names in it, which get there by steps of their own.
+    Put(Vec<RelPath>),
     Swap(Fingerprint),
     Take(Fingerprint),
     Meta(Meta, Meta),
@@ -53,6 +54,7 @@ impl ChangeSet {
         let names = self.names();
         let renamed = self.renamed_as_they_are(root, &names)?;
         let arrived: BTreeSet<&RelPath> = renamed.values().map(|renamed| &renamed.to).collect();
+        let mut emptied = Vec::new();
         for path in names {
             let at_it = |error| (path.clone(), error);
             let other_mode = self.only_other_mode(root, &path).map_err(at_it)?;
@@ -68,6 +70,7 @@ impl ChangeSet {
             }
             let (old, new) = (self.before.get(&path), self.after.get(&path));
             let dirs = |node: &Node| node.kind == Kind::Dir;
+            let mut is_emptied = false;
             let kind = match (old, new) {
                 (Some(old), Some(new)) if dirs(old) && dirs(new) => {
                     closing.push((path, meta(old), meta(new)));
@@ -79,7 +82,10 @@ impl ChangeSet {
                         usable.mode |= USABLE;
                         closing.push((path.clone(), usable, meta(new)));
                     }
-                    StepKind::Put
+                    StepKind::Put(inside(
+                        &path,
+                        arrived.range::<&RelPath, _>(&path..).copied(),
+                    ))
                 }
                 (Some(old), new) => {
                     let mut gone = below(&self.before, &path);
@@ -99,14 +105,21 @@ impl ChangeSet {
                             }
                             StepKind::Swap(fingerprint(&gone))
                         }
-                        None => StepKind::Take(fingerprint(&gone)),
+                        None => {
+                            let from = renamed.range(path.clone()..).map(|(from, _)| from);
+                            let names = inside(&path, from);
+                            leave_out(&mut gone, &names);
+                            is_emptied = !names.is_empty();
+                            StepKind::Take(fingerprint(&gone))
+                        }
                     }
                 }
                 (None, None) => continue,
             };
             self.open_parent_of(root, &path, &mut opened)
                 .map_err(at_it)?;
-            main.push(Step { path, kind });
+            let steps = if is_emptied { &mut emptied } else { &mut main };
+            steps.push(Step { path, kind });
         }
         // Last, because they may lead into directories that are made for them.
         // One that cannot be made as things are is none of ours to make possible.
@@ -118,6 +131,8 @@ impl ChangeSet {
             path,
             kind: StepKind::Move(renamed.to, renamed.what, Some(renamed.holds)),
         }));
+        // What they leave is gone when they have left it.
+        main.extend(emptied);
         Ok(in_order(opened, main, closing))
     }
 
@@ -208,9 +223,23 @@ impl ChangeSet {
             .collect();
         self.before
             .iter()
-            .filter(|(path, _)| !stays.contains(path))
+            .filter(|(path, _)| itself_or_above(path, |name| stays.contains(name)).is_none())
             .fold(0, |sum, (_, node)| sum.saturating_add(node.bytes))
     }
+}
+
+/// Those of names in order, beginning with a directory's, that lie in it, as seen from it.
+fn inside<'n>(dir: &RelPath, names: impl Iterator<Item = &'n RelPath>) -> Vec<RelPath> {
+    names
+        .take_while(|name| name.as_bytes().starts_with(dir.as_bytes()))
+        .filter_map(|name| name.strip_prefix(dir))
+        .collect()
+}
+
+/// Takes names out of a tree, with all below them.
+pub(crate) fn leave_out(tree: &mut Tree, names: &[RelPath]) {
+    let names: BTreeSet<&RelPath> = names.iter().collect();
+    tree.retain(|path, _| itself_or_above(path, |name| names.contains(name)).is_none());
 }
 
 fn in_order(opened: Tree, main: Vec<Step>, closing: Vec<(RelPath, Meta, Meta)>) -> Vec<Step> {
@@ -218,7 +247,7 @@ fn in_order(opened: Tree, main: Vec<Step>, closing: Vec<(RelPath, Meta, Meta)>) 
     let mut last = Vec::new();
     let taken: BTreeSet<&RelPath> = main
         .iter()
-        .filter(|step| !matches!(step.kind, StepKind::Put))
+        .filter(|step| !matches!(step.kind, StepKind::Put(_)))
         .map(|step| &step.path)
         .collect();
     let closed: BTreeSet<&RelPath> = closing.iter().map(|(path, _, _)| path).collect();

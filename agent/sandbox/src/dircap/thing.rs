@@ -13,6 +13,12 @@ use super::open::open_parent;
 /// The mark of an overlay among file systems.
 const OVERLAY_MAGIC: u64 = 0x794c_7630;
 
+/// Whether a directory lies in a file system of layers.
+pub(crate) fn is_overlay(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let kind = rustix::fs::fstatfs(dir)?.f_type;
+    Ok(u64::try_from(kind).is_ok_and(|kind| kind == OVERLAY_MAGIC))
+}
+
 /// Which thing a name stands for.
 ///
 /// A number alone is given out again once its holder is gone, so there is a
@@ -44,9 +50,7 @@ impl Thing {
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno),
         };
-        let is_overlay = rustix::fs::fstatfs(dir).is_ok_and(|system| {
-            u64::try_from(system.f_type).is_ok_and(|kind| kind == OVERLAY_MAGIC)
-        });
+        let is_overlay = is_overlay(dir).unwrap_or(false);
         let says_birth = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
         let time = if says_birth && !is_overlay {
             found.stx_btime

@@ -10,7 +10,7 @@ use super::plan::Act;
 use super::stage::{Source, Stager, Usable};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::Fingerprint;
-use crate::changeset::steps::{Step, StepKind};
+use crate::changeset::steps::{Step, StepKind, leave_out};
 use crate::dircap::FsError;
 
 /// What is done at the step, with what it brings under a name of the stager's, and what
@@ -22,6 +22,7 @@ pub(super) fn stage(
     stager: &mut Stager<'_>,
     slot: &RelPath,
 ) -> Result<(Act, Option<Fingerprint>), FsError> {
+    let mut later = Vec::new();
     let before = match step.kind {
         StepKind::Take(before) => return Ok((Act::Take { before }, None)),
         StepKind::Meta(before, after) => return Ok((Act::Meta { before, after }, None)),
@@ -33,10 +34,14 @@ pub(super) fn stage(
             return Ok((Act::Move { to, what, holds }, counts));
         }
         StepKind::Mode(change) => return Ok((Act::Mode(change), None)),
-        StepKind::Put => None,
+        StepKind::Put(names) => {
+            later = names;
+            None
+        }
         StepKind::Swap(before) => Some(before),
     };
-    let nodes = set.new_at(&step.path);
+    let mut nodes = set.new_at(&step.path);
+    leave_out(&mut nodes, &later);
     let (staged, counts) = match set.other_name_of(&step.path, root)? {
         Some((first, node)) if nodes.len() == 1 => {
             (stager.link_to(root, &first, slot, &node)?, None)

@@ -32,6 +32,7 @@ use super::like::Like;
 use super::mode;
 use super::plan::{Act, Op, Plan, Touched};
 use super::stage::{Source, Stager, Usable};
+use super::times::Times;
 use super::{CommitId, Journal, retain};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::{Fingerprint, fingerprint, read_tree};
@@ -320,9 +321,13 @@ impl Prepared<'_> {
             let names = names.map(|(root, op)| Stuck::at(root, &op.path, StuckWhy::Waits).at);
             progress.names(self.plan.number, names);
         }
+        let mut times = Times::of(&self.plan);
         for (at, op) in self.plan.ops.iter().enumerate() {
             if let Some(progress) = progress {
                 progress.begins(at);
+            }
+            if let Some(ground) = self.grounds.get(op.root) {
+                times.note(op, ground.root.as_fd());
             }
             let done = match self.ground(journal, at, op).filter(|_| shields(op)) {
                 Some(ground) => act::forward(&ground, op),
@@ -339,6 +344,9 @@ impl Prepared<'_> {
                 let failed = Failed::at(op.root, &op.path, error);
                 return Err(Box::new(self.give_up(journal, failed)));
             }
+        }
+        for (number, ground) in self.grounds.iter().enumerate() {
+            times.give_back(number, ground.root.as_fd());
         }
         let finished = self.flush_targets(journal).and_then(|()| {
             let kept = self.bring_home(journal)?;

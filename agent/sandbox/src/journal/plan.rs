@@ -203,18 +203,21 @@ impl Plan {
         (plan != *self).then_some(plan)
     }
 
-    /// The same transaction backwards, to be staged anew.
-    /// The old and the new names of directories that are moved, with all below them.
+    /// The old and the new names of directories that are moved with whatever is below them. Of
+    /// what is known by what it holds each name is touched by itself.
     pub(crate) fn moved_trees(&self) -> BTreeSet<(usize, RelPath)> {
-        let moved = self.ops.iter().filter_map(|op| match &op.act {
-            Act::Move { to, what, .. } if what.extent() == Extent::Tree => {
-                Some([op.path.clone(), to.clone()].map(|path| (op.root, path)))
+        let mut trees = BTreeSet::new();
+        for op in &self.ops {
+            if let Act::Move { to, what, holds } = &op.act
+                && (*holds, what.extent()) == (None, Extent::Tree)
+            {
+                trees.extend([&op.path, to].map(|path| (op.root, path.clone())));
             }
-            _ => None,
-        });
-        moved.flatten().collect()
+        }
+        trees
     }
 
+    /// What the same transaction touches backwards.
     pub(crate) fn touched_backwards(&self) -> Vec<Touched> {
         self.touched
             .iter()

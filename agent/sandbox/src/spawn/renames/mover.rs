@@ -14,18 +14,16 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use nix::sys::signal::SigSet;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, fstatfs, mkdirat, openat2, statat,
-    statx, unlinkat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, mkdirat, openat2, statat, statx,
+    unlinkat,
 };
 use rustix::io::Errno;
 
 use super::call::{EXCHANGE, End, Ends, NO_REPLACE, Wish};
+use crate::dircap::is_overlay;
 use crate::landlock::Fence;
 use crate::sys;
 use crate::sys::watched::{link_unheard, rename_unheard};
-
-/// The kernel's mark of an overlay, from linux/magic.h.
-const OVERLAY: i64 = 0x794c_7630;
 
 /// So many names are tried for what is put aside while two things exchange theirs.
 const SPARE_NAMES: u32 = 16;
@@ -76,7 +74,7 @@ fn moved(ends: &Ends) -> rustix::io::Result<()> {
         Err(Errno::XDEV) => {}
         answered => return answered,
     }
-    if !is_overlay(&from.dir)? || mount(&from.dir)? != mount(&to.dir)? {
+    if !is_overlay(from.dir.as_fd())? || mount(&from.dir)? != mount(&to.dir)? {
         return Err(Errno::XDEV);
     }
     if ends.flags & EXCHANGE != 0 {
@@ -183,10 +181,6 @@ fn named(end: &End) -> rustix::io::Result<Option<Named>> {
     let spelled = CString::new([name, slashes].concat()).map_err(|_| Errno::INVAL)?;
     let name = CString::new(name).map_err(|_| Errno::INVAL)?;
     Ok(Some(Named { dir, name, spelled }))
-}
-
-fn is_overlay(dir: &OwnedFd) -> rustix::io::Result<bool> {
-    Ok(fstatfs(dir)?.f_type == OVERLAY)
 }
 
 /// Which mount this lies on. Two views are two mounts.

@@ -182,13 +182,200 @@ fn it_is_taken_back_by_what_it_holds_and_not_once_that_is_another_thing() {
 }
 
 #[test]
+fn a_directory_stays_the_same_with_all_that_is_in_it_and_is_kept_nowhere() {
+    for layer in [Layer::Overlay, Layer::Copy] {
+        on(layer, || {
+            let workspace = Workspace::new();
+            workspace.file("d/a", "a\n");
+            workspace.file("d/in/b", "b\n");
+            workspace.file("into/mine", "mine\n");
+            std::os::unix::fs::symlink("a", workspace.path().join("d/l")).unwrap();
+            fs::create_dir(workspace.path().join("d/empty")).unwrap();
+            let holes = fs::File::create(workspace.path().join("d/holes")).unwrap();
+            holes.write_at(b"end", 8 << 20).unwrap();
+            let names = ["d", "d/a", "d/in", "d/in/b", "d/l", "d/empty", "d/holes"];
+            let before = tree(workspace.path());
+            let numbers = names.map(|name| number(&workspace, name));
+            let journal = opened(&workspace);
+            let done = ran(&workspace, &journal, "mv d into/e; echo more > n");
+            assert!(done.failure.is_none(), "{layer:?}: {:?}", done.failure);
+            let new = |name: &str| number(&workspace, &format!("into/e{}", &name[1..]));
+            assert_eq!(names.map(new), numbers, "{layer:?}");
+            assert_eq!(workspace.read("n"), "more\n");
+            let [kept] = &journal.list().unwrap()[..] else {
+                panic!("one commit")
+            };
+            assert_eq!(kept.bytes, 0);
+
+            let after = tree(workspace.path());
+            let undone = undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+            assert!(undone.failure.is_none(), "{:?}", undone.failure);
+            assert_eq!(tree(workspace.path()), before);
+            assert_eq!(names.map(|name| number(&workspace, name)), numbers);
+            let redone = undo_in(&journal, undone.id.unwrap(), &workspace).unwrap();
+            assert!(redone.failure.is_none(), "{:?}", redone.failure);
+            assert_eq!(tree(workspace.path()), after);
+            assert_eq!(names.map(new), numbers, "{layer:?}");
+        });
+    }
+}
+
+#[test]
+fn what_leaves_a_directory_that_goes_or_gets_into_one_that_comes_stays_the_same() {
+    for (script, moves) in [
+        ("mkdir -p n/in; mv a n/in", &[("a", "n/in/a")][..]),
+        ("mv d/f f; rm -r d; echo more > n", &[("d/f", "f")][..]),
+        (
+            "mv d e; echo more >> e/f; mv a e/in",
+            &[("d/g", "e/g"), ("d/in/h", "e/in/h"), ("a", "e/in/a")],
+        ),
+        (
+            "mkdir n; mv d n/d; mv n/d/in k; rm n/d/f; mv a n; chmod 500 n/d",
+            &[("d/in", "k"), ("a", "n/a")],
+        ),
+        ("mkdir n; mv d n", &[("d", "n/d"), ("d/in/h", "n/d/in/h")]),
+        ("mv d/in k; rm -r d; mv k d", &[]),
+    ] {
+        let workspace = Workspace::new();
+        for name in ["a", "d/f", "d/g", "d/in/h"] {
+            workspace.file(name, &format!("{name}\n"));
+        }
+        let before = tree(workspace.path());
+        let old: Vec<u64> = moves
+            .iter()
+            .map(|(from, _)| number(&workspace, from))
+            .collect();
+        let numbers = |names: &dyn Fn(&(&str, &str)) -> String| -> Vec<u64> {
+            moves
+                .iter()
+                .map(|names_of| number(&workspace, &names(names_of)))
+                .collect()
+        };
+        let journal = opened(&workspace);
+        let done = ran(&workspace, &journal, script);
+        assert!(done.failure.is_none(), "{script}: {:?}", done.failure);
+        assert_eq!(numbers(&|(_, to)| (*to).to_owned()), old, "{script}");
+        let after = tree(workspace.path());
+        let undone = undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+        assert!(undone.failure.is_none(), "{script}: {:?}", undone.failure);
+        assert_eq!(tree(workspace.path()), before, "{script}");
+        assert_eq!(numbers(&|(from, _)| (*from).to_owned()), old, "{script}");
+        let redone = undo_in(&journal, undone.id.unwrap(), &workspace).unwrap();
+        assert!(redone.failure.is_none(), "{script}: {:?}", redone.failure);
+        assert_eq!(tree(workspace.path()), after, "{script}");
+        assert_eq!(numbers(&|(_, to)| (*to).to_owned()), old, "{script}");
+    }
+}
+
+#[test]
+fn a_directory_that_was_given_a_time_keeps_it_whatever_gets_into_it() {
+    let workspace = Workspace::new();
+    workspace.file("a", "a\n");
+    let journal = opened(&workspace);
+    let old = number(&workspace, "a");
+    let done = ran(
+        &workspace,
+        &journal,
+        "mkdir n; mv a n; touch -d @1000000000 n",
+    );
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    let time = || fs::metadata(workspace.path().join("n")).unwrap().mtime();
+    assert_eq!(time(), 1_000_000_000);
+    assert_eq!(number(&workspace, "n/a"), old);
+    assert_eq!(workspace.read("n/a"), "a\n");
+    // Gone, and brought back with what left it.
+    let gone = ran(&workspace, &journal, "mv n/a a; rmdir n").id.unwrap();
+    let undone = undo_in(&journal, gone, &workspace).unwrap();
+    assert!(undone.failure.is_none(), "{:?}", undone.failure);
+    assert_eq!(number(&workspace, "n/a"), old);
+}
+
+#[test]
+fn a_directory_of_which_anything_was_made_anew_comes_from_the_command() {
+    for script in [
+        "mv d e; cp e/a e/c; mv e/c e/a",
+        "mv d e; touch -d 2001-01-01 e/in/b",
+        "mv d e; ln e/a e/in/c",
+        "mv d e; chmod 700 e/in",
+        "cp -r d e; rm -r d",
+        "mv d e; mkdir d; echo new > d/new",
+    ] {
+        let workspace = Workspace::new();
+        workspace.file("d/a", "a\n");
+        workspace.file("d/in/b", "b\n");
+        let before = tree(workspace.path());
+        let old = number(&workspace, "d");
+        let finished = workspace.run(script);
+        let journal = opened(&workspace);
+        let done = commit_in(&journal, &finished.changes[0], &workspace);
+        assert!(done.failure.is_none(), "{script}: {:?}", done.failure);
+        assert_ne!(number(&workspace, "e"), old, "{script}");
+        assert_eq!(workspace.read("e/in/b"), "b\n", "{script}");
+        if script.contains("touch") {
+            let time = fs::metadata(workspace.path().join("e/in/b")).unwrap();
+            assert_eq!(time.mtime(), 978_307_200, "{script}");
+        }
+        let undone = undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+        assert!(undone.failure.is_none(), "{script}: {:?}", undone.failure);
+        assert_eq!(tree(workspace.path()), before, "{script}");
+    }
+}
+
+#[test]
+fn a_directory_that_holds_more_or_something_else_by_then_stays_where_it_is() {
+    type Meanwhile = fn(&Workspace);
+    let meanwhile: [Meanwhile; 4] = [
+        |workspace| workspace.file("d/in/more", "more\n"),
+        |workspace| workspace.file("d/in/b", "other\n"),
+        |workspace| fs::remove_file(workspace.path().join("d/a")).unwrap(),
+        |workspace| fs::create_dir(workspace.path().join("e")).unwrap(),
+    ];
+    for (which, meanwhile) in meanwhile.iter().enumerate() {
+        let workspace = Workspace::new();
+        workspace.file("d/a", "a\n");
+        workspace.file("d/in/b", "b\n");
+        let finished = workspace.run("mv d e; echo n > n");
+        meanwhile(&workspace);
+        let before = tree(workspace.path());
+        let journal = opened(&workspace);
+        let failure = commit_in(&journal, &finished.changes[0], &workspace)
+            .failure
+            .unwrap();
+        let code = failure.error.code();
+        assert_eq!(
+            code,
+            Some(DenialCode::ChangedSinceShown),
+            "{which}: {failure:?}"
+        );
+        assert!(failure.stuck.is_empty(), "{which}: {failure:?}");
+        assert_eq!(tree(workspace.path()), before, "{which}");
+        assert!(journal.list().unwrap().is_empty());
+    }
+    // Something that somebody put there since keeps it from going back.
+    let workspace = Workspace::new();
+    workspace.file("d/a", "a\n");
+    let journal = opened(&workspace);
+    let id = ran(&workspace, &journal, "mv d e").id.unwrap();
+    workspace.file("e/mine", "mine\n");
+    let Err(UndoError::Changed(_)) = undo_in(&journal, id, &workspace) else {
+        panic!("undone")
+    };
+    assert_eq!(workspace.read("e/mine"), "mine\n");
+}
+
+#[test]
 fn what_is_written_into_it_while_it_is_cut_off_goes_back_with_it() {
     let mut moved = 0;
     for steps in 0.. {
         let workspace = Workspace::new();
         workspace.file("a", "a\n");
         workspace.file("b", "b\n");
-        let finished = workspace.run("mv a c; mv b e; echo n > n");
+        workspace.file("d/in/f", "f\n");
+        workspace.file("went/out", "out\n");
+        workspace.file("went/with", "with\n");
+        let script =
+            "mv a c; mv b e; mv d g; mkdir -p came/in; mv went/out came/in; rm -r went; echo n > n";
+        let finished = workspace.run(script);
         let cut = Cut::after(steps, At::Stop);
         let (journal, _) = Journal::open_watched(workspace.state.path(), Box::new(cut)).unwrap();
         let done = commit_in(&journal, &finished.changes[0], &workspace);
@@ -199,6 +386,10 @@ fn what_is_written_into_it_while_it_is_cut_off_goes_back_with_it() {
         let name = if there { "c" } else { "a" };
         moved += usize::from(there);
         workspace.file(name, "a\nmore\n");
+        let dir = ["g", "d"]
+            .into_iter()
+            .find(|dir| workspace.path().join(dir).exists());
+        workspace.file(&format!("{}/in/f", dir.unwrap()), "f\nmore\n");
         let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
         assert!(
             recovered.stuck.is_empty() && recovered.broken.is_empty(),
@@ -208,11 +399,17 @@ fn what_is_written_into_it_while_it_is_cut_off_goes_back_with_it() {
             // It had happened, and only what comes after was cut off.
             assert!(steps > 6 && moved > 2, "{steps} steps, {moved} moved");
             assert_eq!(workspace.read("c"), "a\nmore\n");
+            assert_eq!(workspace.read("g/in/f"), "f\nmore\n");
+            assert_eq!(workspace.read("came/in/out"), "out\n");
+            assert!(!workspace.path().join("went").exists());
             return;
         }
         assert_eq!(workspace.read("a"), "a\nmore\n", "cut after {steps}");
         assert_eq!(workspace.read("b"), "b\n");
-        for name in ["c", "e", "n"] {
+        assert_eq!(workspace.read("d/in/f"), "f\nmore\n", "cut after {steps}");
+        assert_eq!(workspace.read("went/out"), "out\n", "cut after {steps}");
+        assert_eq!(workspace.read("went/with"), "with\n", "cut after {steps}");
+        for name in ["c", "e", "g", "n", "came"] {
             assert!(
                 !workspace.path().join(name).exists(),
                 "{name} after {steps}"
