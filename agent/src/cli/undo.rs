@@ -74,20 +74,9 @@ pub fn undo(arguments: &Arguments) -> u8 {
             "`--all` goes with `--list` or `--forget`".to_owned(),
             exit::USAGE,
         )),
-        (None, _) => open_bare(place).and_then(|mut runtime| {
-            let shown = open::ground(place).and_then(|ground| {
-                if arguments.list {
-                    let (everywhere, json) = (arguments.all, arguments.json);
-                    let shown = match json {
-                        true => show_for_programs(&runtime, &ground, everywhere),
-                        false => show(&runtime, &ground, everywhere),
-                    };
-                    return shown.and_then(|()| earlier::show(&runtime, &ground, everywhere, json));
-                }
-                let again = "hermitcrab undo";
-                let last = arguments.last.unwrap_or(1);
-                take_back(&mut runtime, &ground, again, arguments.id, last)
-            });
+        (None, _) => standing(place, arguments.all).and_then(|ground| {
+            let mut runtime = open_bare(&ground)?;
+            let shown = in_session(&mut runtime, &ground, arguments);
             let ended = runtime
                 .end_session()
                 .map_err(|error| (error.to_string(), exit::LEDGER));
@@ -100,6 +89,33 @@ pub fn undo(arguments: &Arguments) -> u8 {
             say(&message);
             code
         }
+    }
+}
+
+fn in_session(
+    runtime: &mut Runtime,
+    ground: &Ground,
+    arguments: &Arguments,
+) -> Result<(), Trouble> {
+    if arguments.list {
+        let (everywhere, json) = (arguments.all, arguments.json);
+        let shown = match json {
+            true => show_for_programs(runtime, ground, everywhere),
+            false => show(runtime, ground, everywhere),
+        };
+        return shown.and_then(|()| earlier::show(runtime, ground, everywhere, json));
+    }
+    let again = "hermitcrab undo";
+    let last = arguments.last.unwrap_or(1);
+    take_back(runtime, ground, again, arguments.id, last)
+}
+
+/// Where somebody stands who asks about what happened there, or everywhere: only there it has
+/// to be a place that can be worked in.
+fn standing(place: &Where, everywhere: bool) -> Result<Ground, Trouble> {
+    match everywhere {
+        true => open::seen_from(place),
+        false => open::ground(place),
     }
 }
 

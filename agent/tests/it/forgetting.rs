@@ -62,6 +62,30 @@ fn what_is_forgotten_by_its_number_is_gone_and_on_record() {
 }
 
 #[test]
+fn what_happened_anywhere_is_listed_and_forgotten_in_a_home_too() {
+    let home = after(2);
+    let at_home = |arguments: &[&str]| home.run_in(home.path(), arguments);
+    // Nothing can be worked on there, so nothing is taken back or listed for it alone.
+    for arguments in [&["undo"][..], &["undo", "--list"]] {
+        let ran = at_home(arguments);
+        assert_eq!(ran.code, Some(64), "{}", ran.err);
+        assert!(ran.err.contains("cannot be worked in"), "{}", ran.err);
+    }
+    let list = at_home(&["undo", "--list", "--all"]);
+    assert_eq!((list.code, list.err.as_str()), (Some(0), ""));
+    assert_eq!(list.out, home.ok(&["undo", "--list", "--all"]));
+    let told = at_home(&["undo", "--forget", "2", "--yes"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert_eq!(listed(&home), ["1"]);
+    let ran = at_home(&["undo", "--forget", "--all-but", "0", "--yes"]);
+    assert_eq!(ran.code, Some(64), "{}", ran.err);
+    let all = ["undo", "--forget", "--all-but", "0", "--all", "--yes"];
+    assert_eq!(at_home(&all).code, Some(0));
+    assert_eq!(listed(&home), [""; 0]);
+    assert!(home.ok(&["audit", "verify"]).contains("whole"));
+}
+
+#[test]
 fn all_but_the_newest_and_those_of_before_a_day_go_here_and_nowhere_else() {
     let home = after(3);
     let other = home.path().join("other");

@@ -11,7 +11,7 @@ use crate::{
     approvals::SharedDesk,
     audit::{Ledger, LedgerError, Opened},
     chat,
-    cli::{Setting, Trouble, Where, say},
+    cli::{Setting, Trouble, say},
     exit,
     person::{NobodyThere, TerminalUser},
     ports::UserPort,
@@ -128,9 +128,8 @@ fn begun_in(ground: &Ground) -> Result<Begun, Trouble> {
 
 /// Opens a session in which nothing is run and nothing granted yet; the rules
 /// hold all the same.
-pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
-    let ground = ground(place)?;
-    let Begun { ledger: opened, .. } = begun_in(&ground)?;
+pub fn open_bare(ground: &Ground) -> Result<Runtime, Trouble> {
+    let Begun { ledger: opened, .. } = begun_in(ground)?;
     let (asking, user): (Asking, Box<dyn UserPort>) = match TerminalUser::open() {
         Some(terminal) => (Asking::Prompt, Box::new(terminal)),
         None => (Asking::Refuse, Box::new(NobodyThere)),
@@ -247,7 +246,7 @@ mod tests {
             admin_config_file: temp.path().join("admin/config.toml"),
             current: place.clone(),
         };
-        let ground = ground_in(places, &Where::default()).unwrap();
+        let ground = ground_in(places, &crate::cli::Where::default()).unwrap();
         let begun = || {
             let opened = Ledger::on(Box::new(Memory::default()), Path::new("memory")).unwrap();
             let config = ground

@@ -10,12 +10,12 @@ use hermitcrab_sandbox::{
     journal::{CommitId, Kept},
 };
 
-use super::{describe, is_of};
+use super::{describe, is_of, standing};
 use crate::{
     ambient,
     cli::{
         Trouble, Where,
-        open::{self, Ground, open_bare},
+        open::{Ground, open_bare},
         say,
     },
     exit,
@@ -66,12 +66,12 @@ pub(super) fn forget(
         let message = "say which: `--forget ID`, as `hermitcrab undo --list --all` numbers them, or `--forget --all-but N` or `--forget --before DATE`, with `--all` in other directories, too";
         return Err((message.to_owned(), exit::USAGE));
     }
-    let ground = open::ground(place)?;
+    let ground = standing(place, everywhere || !names_all)?;
     let is_meant = |kept: &[Kept]| chosen(kept, ids, which, everywhere, &ground);
     if !has_room(&ground) {
-        return without_session(&ground, place, which, is_meant);
+        return without_session(&ground, which, is_meant);
     }
-    open_bare(place).and_then(|mut runtime| {
+    open_bare(&ground).and_then(|mut runtime| {
         let done = in_session(&mut runtime, which, is_meant);
         let ended = runtime
             .end_session()
@@ -106,7 +106,6 @@ fn in_session(
 /// The same where there is no room for the records of a session; these follow.
 fn without_session(
     ground: &Ground,
-    place: &Where,
     which: &Which,
     is_meant: impl Fn(&[Kept]) -> Result<Vec<Kept>, Trouble>,
 ) -> Result<(), Trouble> {
@@ -138,7 +137,7 @@ fn without_session(
             Err((error.to_string(), exit::REFUSED))
         }
     };
-    let noted = open_bare(place).and_then(|mut runtime| {
+    let noted = open_bare(ground).and_then(|mut runtime| {
         let failed = |error: &dyn std::fmt::Display| (error.to_string(), exit::LEDGER);
         for note in notes {
             runtime.note(note).map_err(|error| failed(&error))?;
