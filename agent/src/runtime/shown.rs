@@ -1,6 +1,6 @@
 //! What a person is shown before they answer: all of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use hermitcrab_core::{
     action::Action,
@@ -9,13 +9,14 @@ use hermitcrab_core::{
     path::RelPath,
     rules::{Judgement, Rules},
 };
-use hermitcrab_sandbox::changeset::{ChangeSet, Rename, What, Whose};
+use hermitcrab_sandbox::changeset::{Change, ChangeSet, What, Whose};
 
 mod carried;
 mod difference;
 mod diffs;
 mod dirs;
 mod received;
+mod renamed;
 mod stat;
 mod undone;
 
@@ -33,6 +34,7 @@ use crate::{ports::FileDiff, text::difflib::Effort};
 
 use self::difference::{difference, legible_at, with_content};
 pub(super) use self::received::received;
+use self::renamed::Renamed;
 pub(super) use self::stat::stat;
 pub(super) use self::undone::undo;
 
@@ -277,17 +279,6 @@ fn longest_of(sets: &[(String, &ChangeSet)]) -> u64 {
     longest_shown(all.collect())
 }
 
-/// How many changes there are below each new name of what got another one.
-fn below_renames(set: &ChangeSet) -> BTreeMap<RelPath, usize> {
-    let mut below = BTreeMap::new();
-    for change in set.changes() {
-        if let Some(to) = set.moved_to(&change.path).filter(|to| *to != change.path) {
-            *below.entry(to).or_default() += 1;
-        }
-    }
-    below
-}
-
 fn changes_in_words(
     question: &Question,
     command: &str,
@@ -308,24 +299,13 @@ pub fn changed(sets: &[(String, &ChangeSet)], each_time: &[BTreeSet<RelPath>]) -
     let nothing = BTreeSet::new();
     for (at, (root, set)) in sets.iter().enumerate() {
         let each_time = each_time.get(at).unwrap_or(&nothing);
-        let below = below_renames(set);
-        for Rename { from, to } in set.renames() {
-            let with = match below.get(to).copied().unwrap_or(0) {
-                0 => String::new(),
-                1 => " with the name below it".to_owned(),
-                names => format!(" with the {names} names below it"),
-            };
-            out.push_str(&format!(
-                "renamed {} to {}{with}, nothing in it changed\n",
-                named(&format!("{root}/{from}")),
-                named(&format!("{root}/{to}")),
-            ));
+        let renamed = Renamed::of(set, each_time, longest);
+        for line in renamed.as_they_are(root) {
+            out.push_str(&line);
+            out.push('\n');
         }
-        let is_told = |path: &RelPath| {
-            let is_renamed = set.is_moved(path) || set.moved_to(path).is_some();
-            !is_renamed || each_time.contains(path)
-        };
-        for change in set.changes().iter().filter(|change| is_told(&change.path)) {
+        let is_told = |change: &&Change| renamed.is_told(&change.path);
+        for change in set.changes().iter().filter(is_told) {
             let path = if change.path.is_root() {
                 named(root)
             } else {
@@ -351,9 +331,20 @@ pub fn changed(sets: &[(String, &ChangeSet)], each_time: &[BTreeSet<RelPath>]) -
                     bytes: long,
                     mode,
                 } => {
-                    let head = format!("new file {path}, {}, mode {mode:o}", in_bytes(*long));
+                    let sizes = format!("{}, mode {mode:o}", in_bytes(*long));
                     let new = after();
-                    told(&head, digest, (None, new.as_deref()))
+                    match renamed.old_name(&change.path) {
+                        Some(from) => {
+                            let old = set.content_before(from, SHOWN_BYTES_MAX).ok();
+                            let from = named(&format!("{root}/{from}"));
+                            let head = format!("renamed {from} to {path} and changed, {sizes}");
+                            told(&head, digest, (old.as_deref(), new.as_deref()))
+                        }
+                        None => {
+                            let head = format!("new file {path}, {sizes}");
+                            told(&head, digest, (None, new.as_deref()))
+                        }
+                    }
                 }
                 What::CreatedDir { mode } => format!("new directory {path}, mode {mode:o}\n"),
                 What::CreatedSymlink { target } => {

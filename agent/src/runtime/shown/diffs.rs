@@ -9,7 +9,8 @@ use hermitcrab_core::{digest::Digest, letters::is_unseen, path::RelPath};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
 use super::{
-    SHOWN_BYTES_MAX, deleted_link, difference, legible_at, longest_of, moment, new_link, too_much,
+    Renamed, SHOWN_BYTES_MAX, deleted_link, difference, legible_at, longest_of, moment, new_link,
+    too_much,
 };
 use crate::{
     digest::sha256,
@@ -208,21 +209,30 @@ pub(super) fn of_sets(
     let mut untold = 0_usize;
     let mut files = Vec::new();
     let mut besides = Vec::new();
+    let nothing = BTreeSet::new();
     for (at, (root, set)) in sets.iter().enumerate() {
-        let each_time = each_time.get(at);
-        for change in set.changes() {
+        let each_time = each_time.get(at).unwrap_or(&nothing);
+        let renamed = Renamed::of(set, each_time, longest);
+        besides.extend(renamed.as_they_are(root));
+        let is_told = |change: &&Change| renamed.is_told(&change.path);
+        for change in set.changes().iter().filter(is_told) {
             let path = if change.path.is_root() {
                 root.clone()
             } else {
                 format!("{root}/{}", change.path)
             };
             // What is too long reads as what is longer than it may be.
-            let is_each_time = each_time.is_some_and(|names| names.contains(&change.path));
-            let is_shown = is_each_time || set.bytes_of(change) <= longest;
+            let is_shown = each_time.contains(&change.path) || set.bytes_of(change) <= longest;
             untold += usize::from(!is_shown);
             let bytes_max = if is_shown { SHOWN_BYTES_MAX } else { 0 };
             match of_change(set, change, &path, bytes_max) {
-                Ok(file) => {
+                Ok(mut file) => {
+                    if let Some(from) = renamed.old_name(&change.path) {
+                        let old = set.content_before(from, bytes_max);
+                        file.before = old.map_or(Side::Unread, |old| side(&old));
+                        let from = named(&format!("{root}/{from}"));
+                        besides.push(format!("renamed {from} to {} and changed", named(&path)));
+                    }
                     let read = |content: io::Result<Vec<u8>>| content.ok();
                     let odd = matches!(file.after, Side::Opaque { .. });
                     let old = || read(set.content_before(&change.path, bytes_max));
