@@ -18,9 +18,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
-use super::node::{Fingerprint, Holds, Node, fingerprint};
+use super::node::{Fingerprint, Holds, Node, USABLE, fingerprint};
 use super::renames::{Rename, below, itself_or_above};
-use super::steps::USABLE;
 use super::{ChangeSet, now};
 use crate::dircap::open::open_parent;
 use crate::dircap::{FsError, Kind, Thing, is_overlay};

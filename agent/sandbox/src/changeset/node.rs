@@ -21,6 +21,9 @@ pub(crate) type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Everything below one name, and (as the root) the name itself.
 pub(crate) type Tree = BTreeMap<RelPath, Node>;
 
+/// The rights a directory's owner needs to move it and what is in it.
+pub(super) const USABLE: u32 = 0o700;
+
 /// The marks of an overlay, which are nobody's data.
 pub(crate) const OVERLAY_MARKS: &[u8] = b"user.overlay.";
 /// Access lists: rights, not data.

@@ -13,15 +13,12 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
 use super::in_place::OtherMode;
-use super::node::{Fingerprint, Meta, Node, Tree, fingerprint};
+use super::node::{Fingerprint, Meta, Node, Tree, USABLE, fingerprint};
 use super::owners::Owners;
 use super::renames::{below, itself_or_above};
 use super::{ChangeSet, now};
 use crate::dircap::open::{open_parent, stat_name};
 use crate::dircap::{FsError, Kind, Thing};
-
-/// The rights a directory's owner needs to move it and what is in it.
-pub(super) const USABLE: u32 = 0o700;
 
 /// One step.
 #[derive(Debug)]
