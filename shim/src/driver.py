@@ -190,10 +190,13 @@ class Session:
         return form(self.front, name)
 
     def withdraw_always(self):
-        """The person takes out of the settings what was allowed for good."""
+        """The person takes out of the settings what was allowed for good, if anything was: who
+        finds nothing writes nothing."""
+        from hermes_cli.config import load_config
         from tools import approval
 
-        approval.save_permanent_allowlist(set())
+        if load_config().get("command_allowlist"):
+            approval.save_permanent_allowlist(set())
 
     def asked(self, shown, answer=None):
         """The user is asked; what the case says they answer."""
