@@ -212,8 +212,23 @@ impl Hands<'_> {
     /// chat's tool removes are the exception; they are empty by then.
     pub fn change(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
         for change in changes {
-            if let FileChange::Write { place, before, .. } = change {
-                self.is_saved(place, before)?;
+            match change {
+                FileChange::Write { place, before, .. } => {
+                    self.is_saved(place, before)?;
+                }
+                FileChange::Delete { place, before }
+                | FileChange::Rename {
+                    from: place,
+                    before,
+                    ..
+                } => {
+                    self.is_saved_as(place, before)?;
+                }
+                // Nothing that an editor holds as a text, or moved whatever it holds.
+                FileChange::RemoveDir { .. }
+                | FileChange::RemoveLink { .. }
+                | FileChange::PutLink { .. }
+                | FileChange::Move { .. } => {}
             }
         }
         let moved = changes.iter().filter_map(|change| match change {

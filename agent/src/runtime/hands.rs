@@ -230,31 +230,35 @@ impl Hands<'_> {
     /// A file with unsaved changes in the user's editor is not changed under
     /// them.
     pub(super) fn is_saved(&mut self, place: &Place, before: &Before) -> Result<(), Stop> {
-        let Some(port) = &mut self.runtime.buffers else {
-            return Ok(());
-        };
-        // Editors keep line ends to themselves.
-        let plain = |text: &str| text.replace("\r\n", "\n");
         let is_saved = match before {
             Before::Nothing | Before::Unread => return Ok(()),
-            Before::File(old) => match (port.text(&place.absolute), std::str::from_utf8(old)) {
-                (Some(seen), Ok(old)) => plain(&seen) == plain(old),
-                _ => true,
-            },
-            Before::Long(old) => port
-                .text(&place.absolute)
+            Before::File(old) => return self.is_saved_as(place, old),
+            Before::Long(old) => self
+                .in_the_editor(place)
                 .is_none_or(|seen| sha256(seen.as_bytes()) == old.digest),
         };
         if is_saved {
-            return Ok(());
+            Ok(())
+        } else {
+            Err(not_saved(place))
         }
-        Err(Stop::refused(Denial::new(
-            DenialCode::ChangedSinceShown,
-            format_args!(
-                "{}, of which the editor holds changes that are not saved; only its user can save them",
-                place.below
-            ),
-        )))
+    }
+
+    /// The same of one that holds this. To be gone or to have another name is a change as well:
+    /// what was typed would be saved as a file that nobody meant to be there.
+    pub(super) fn is_saved_as(&mut self, place: &Place, old: &[u8]) -> Result<(), Stop> {
+        // Editors keep line ends to themselves.
+        let plain = |text: &str| text.replace("\r\n", "\n");
+        match (self.in_the_editor(place), std::str::from_utf8(old)) {
+            (Some(seen), Ok(old)) if plain(&seen) != plain(old) => Err(not_saved(place)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the user's editor shows for a file, if there is one that hands it out.
+    fn in_the_editor(&mut self, place: &Place) -> Option<String> {
+        let port = self.runtime.buffers.as_mut()?;
+        port.text(&place.absolute)
     }
 
     /// Has the user's editor show what was put in place.
@@ -425,4 +429,14 @@ pub(super) fn action_on_tree(verb: Verb, place: &Place, content: Digest) -> Resu
 
 pub(super) fn unknown(place: &Place) -> Stop {
     Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
+}
+
+fn not_saved(place: &Place) -> Stop {
+    Stop::refused(Denial::new(
+        DenialCode::ChangedSinceShown,
+        format_args!(
+            "{}, of which the editor holds changes that are not saved; only its user can save them",
+            place.below
+        ),
+    ))
 }

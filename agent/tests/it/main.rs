@@ -15,6 +15,7 @@ mod acp_peers;
 mod acp_plan;
 mod acp_reach;
 mod acp_shown;
+mod acp_unsaved;
 mod afoot;
 mod afoot_builds;
 mod afoot_conflicts;
