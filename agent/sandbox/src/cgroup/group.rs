@@ -311,6 +311,36 @@ mod tests {
     }
 
     #[test]
+    fn of_a_command_whose_memory_ran_out_all_ends_and_nothing_is_put_out_to_disk() {
+        let temp = tempfile::tempdir().unwrap();
+        assert_eq!(
+            limit_memory(temp.path(), true, 1 << 20).unwrap(),
+            Swap::Held
+        );
+        let kept = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap();
+        assert_eq!(kept("memory.max"), "1048576");
+        assert_eq!(kept("memory.swap.max"), "0");
+        assert_eq!(kept("memory.oom.group"), "1");
+    }
+
+    #[test]
+    fn what_is_still_inside_is_killed_before_its_group_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut group = Group {
+            dirs: vec![Dir {
+                path: temp.path().to_owned(),
+                unified: true,
+                controllers: Vec::new(),
+            }],
+            limited: Limited::default(),
+            gauges: None,
+        };
+        group.try_remove();
+        let killed = fs::read_to_string(temp.path().join("cgroup.kill"));
+        assert_eq!(killed.unwrap(), "1");
+    }
+
+    #[test]
     fn a_second_group_of_the_same_number_is_refused_and_the_first_stays() {
         let Ok(place) = Place::find() else {
             println!("SKIPPED: no control groups");

@@ -149,6 +149,8 @@ mod tests {
             "GET http://user@example.com/ HTTP/1.1\r\n\r\n",
             "GET http://example.com@evil.test/ HTTP/1.1\r\n\r\n",
             "GET http://example.com/ HTTP/2\r\n\r\n",
+            "GET http://example.com/ HTTP/1.1 more\r\n\r\n",
+            "GET http://example.com/a#b HTTP/1.1\r\n\r\n",
             "GET http://example.com/ HTTP/1.1\r\n folded: x\r\n\r\n",
             "GET http://example.com/ HTTP/1.1\r\nbad name: x\r\n\r\n",
             "get http://example.com/ HTTP/1.1\r\n\r\n",

@@ -98,6 +98,26 @@ fn a_flood_of_output_is_drained_and_cut() {
 }
 
 #[test]
+fn what_a_command_may_open_write_and_hold_is_bound_for_good() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(
+        "grep -E '^Max (file size|data size|processes|open files)' /proc/self/limits | tr -s ' '",
+    );
+    command.limits.file_bytes_max = 7 << 20;
+    command.limits.data_bytes_max = Some(300 << 20);
+    command.limits.processes_max = 60;
+    command.limits.open_files_max = 123;
+    // The hard limit is the same: what is lowered cannot be raised again.
+    assert_eq!(
+        text(&run(&command).unwrap()),
+        "Max file size 7340032 7340032 bytes \n\
+         Max data size 314572800 314572800 bytes \n\
+         Max processes 64 64 processes \n\
+         Max open files 123 123 files \n"
+    );
+}
+
+#[test]
 fn processes_files_and_space_are_bounded() {
     let workspace = Workspace::new();
     // Tries 500 processes and stops at the first refusal.

@@ -238,6 +238,76 @@ fn rubbish_is_answered_with_a_refusal() {
 }
 
 #[test]
+fn a_request_by_socks_that_is_not_understood_is_refused_and_on_record() {
+    let (proxy, port) = start(AllowList::default(), Nobody);
+    // To listen for somebody, which nobody may.
+    let mut stream = say(port, &[5, 1, 0, 5, 2, 0, 1, 127, 0, 0, 1, 0, 80]);
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..4], [5, 0, 5, 7]);
+    let attempts = proxy.finish();
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(attempts[0].verdict, Verdict::Unreadable);
+}
+
+#[test]
+fn a_peer_that_does_not_answer_is_told_apart_from_one_that_may_not_be_reached() {
+    // Nobody listens there any more.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = silent.local_addr().unwrap().port();
+    drop(silent);
+    let (proxy, port) = start(list(&[("127.0.0.1", Some(peer))]), Nobody);
+    let mut request = vec![5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1];
+    request.extend(peer.to_be_bytes());
+    let mut stream = say(port, &request);
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..4], [5, 0, 5, 4]);
+    let request = format!("CONNECT 127.0.0.1:{peer} HTTP/1.1\r\n\r\n");
+    let mut stream = say(port, request.as_bytes());
+    assert_eq!(first_line(&mut stream), "HTTP/1.1 502 Bad Gateway\r\n");
+    let attempts = proxy.finish();
+    assert_eq!(attempts.len(), 2);
+    assert!(
+        attempts
+            .iter()
+            .all(|attempt| attempt.verdict == Verdict::Unreachable)
+    );
+}
+
+#[test]
+fn a_connection_that_stands_may_be_silent_for_as_long_as_it_likes() {
+    let peer = echo();
+    let (proxy, port) = start(list(&[("127.0.0.1", Some(peer))]), Nobody);
+    let mut stream = say(
+        port,
+        format!("CONNECT 127.0.0.1:{peer} HTTP/1.1\r\n\r\n").as_bytes(),
+    );
+    first_line(&mut stream);
+    first_line(&mut stream);
+    // What passes does so after the time for a request was lifted.
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0]).unwrap();
+    let state = proxy.shared.lock();
+    assert_eq!(state.open.len(), 1);
+    for end in state.open[0].iter() {
+        assert_eq!(end.read_timeout().unwrap(), None);
+        assert_eq!(end.write_timeout().unwrap(), None);
+    }
+}
+
+#[test]
+fn of_more_attempts_than_anybody_reads_the_first_are_kept() {
+    let (proxy, _) = start(AllowList::default(), Nobody);
+    for number in 0..=ATTEMPTS_MAX {
+        proxy.shared.note(number.to_string(), Verdict::NotListed);
+    }
+    let attempts = proxy.finish();
+    assert_eq!(attempts.len(), ATTEMPTS_MAX);
+    assert_eq!(attempts[0].target, "0");
+}
+
+#[test]
 fn no_command_holds_more_connections_than_there_may_be() {
     let (proxy, port) = start(AllowList::default(), Nobody);
     let busy = |wanted: usize| {
