@@ -381,7 +381,9 @@ mod tests {
     use agent_client_protocol::v1::schema::{RequestPermissionOutcome, SelectedPermissionOutcome};
     use hermitcrab_core::approval::{Reply, Scope};
 
-    use super::{Choosable, meaning};
+    use serde_json::json;
+
+    use super::{ANSWER_BYTES_MAX, Choosable, meaning, typed_in};
 
     fn selected(id: &str) -> RequestPermissionOutcome {
         RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(id.to_owned()))
@@ -418,5 +420,16 @@ mod tests {
             meaning(&selected("reject-stop"), Scope::Once),
             (Reply::No, true)
         );
+    }
+
+    #[test]
+    fn a_form_is_answered_with_so_many_words_and_no_more() {
+        let typed = |bytes: usize| {
+            let content = json!({"answer": "x".repeat(bytes)});
+            let action = json!({"action": "accept", "content": content});
+            typed_in(serde_json::from_value(action).expect("an answer")).map(|words| words.len())
+        };
+        assert_eq!(typed(ANSWER_BYTES_MAX), Some(ANSWER_BYTES_MAX));
+        assert_eq!(typed(ANSWER_BYTES_MAX + 1), None);
     }
 }

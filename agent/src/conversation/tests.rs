@@ -154,6 +154,19 @@ fn what_was_attached_to_a_prompt_was_read_and_stays_so() {
 }
 
 #[test]
+fn what_an_older_version_kept_is_forgotten_with_the_rest() {
+    let dir = tempfile::tempdir().expect("directory");
+    for name in [FILE, OLDER_FILE] {
+        own_file::put_whole(dir.path(), name, b"words").expect("written");
+    }
+    super::forget(dir.path()).expect("forgotten");
+    let left = std::fs::read_dir(dir.path()).expect("read").count();
+    assert_eq!(left, 0);
+    // There is nothing any more, which is what was wanted.
+    super::forget(dir.path()).expect("forgotten");
+}
+
+#[test]
 fn what_an_older_version_kept_is_read_listed_and_gone_on_with() {
     let state = tempfile::tempdir().expect("directory");
     let id = new_id().expect("id");

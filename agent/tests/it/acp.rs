@@ -389,11 +389,13 @@ fn a_dry_run_shows_every_change_and_makes_none() {
     assert!(shown.contains("\"newText\":\"2\\n\""), "{shown}");
     assert!(shown.contains("\"deleted\":true"), "{shown}");
     // What was held before is held again, but the dry run read a command's words.
+    let asked = editor.questions().len();
     editor.prompt(
         &session,
         &json!([write("a.txt", "3\n")]),
         &[json!("allow-once")],
     );
+    assert_eq!(editor.questions().len(), asked + 1);
     assert_eq!(editor.text("a.txt").as_deref(), Some("3\n"));
 }
 

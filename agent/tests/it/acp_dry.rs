@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{acp_elsewhere::done, support::editor::Editor};
+use crate::{
+    acp_elsewhere::{done, listed},
+    support::editor::Editor,
+};
 
 const MAKES: &str = "echo b > b.txt";
 
@@ -78,6 +81,22 @@ fn a_mode_that_was_set_from_a_terminal_allows_nothing_in_a_dry_run() {
         editor.prompt(&session, &dry(&json!([[call], "done"])), &[]);
         assert_eq!(editor.text("b.txt"), None, "{call}");
     }
+}
+
+#[test]
+fn nobody_holds_anything_for_a_dry_run_that_is_over() {
+    let (mut editor, session) = Editor::ready();
+    let call = json!([[["read_file", {"path": "a.txt"}]], "done"]);
+    editor.prompt(&session, &dry(&call), &[]);
+    let holders: Vec<u64> = listed(&editor)[0]["grants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|grant| grant["state"] == "live")
+        .map(|grant| grant["agent"].as_u64().unwrap())
+        .collect();
+    assert!(!holders.is_empty());
+    assert!(holders.iter().all(|agent| *agent == 0), "{holders:?}");
 }
 
 #[test]

@@ -227,6 +227,18 @@ fn the_first_record_that_does_not_hold_is_named() {
 }
 
 #[test]
+fn a_whole_ledger_of_somebody_elses_is_not_gone_on_with() {
+    let (home, other) = (Home::with_sessions(1), Home::with_sessions(1));
+    let theirs = other.lines();
+    // It holds, and has as many records.
+    assert_eq!(other.run(&["audit", "verify"]).code, Some(0));
+    assert_eq!(theirs.len(), home.lines().len());
+    home.write(&theirs);
+    home.refuses("lacks records it had");
+    assert_eq!(home.lines(), theirs);
+}
+
+#[test]
 fn a_tail_cut_off_shows_against_the_anchor_and_against_a_published_head() {
     let home = Home::with_sessions(2);
     let head = home.run(&["audit", "head"]).out.trim().to_owned();

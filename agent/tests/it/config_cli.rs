@@ -385,6 +385,9 @@ fn a_dry_run_shows_what_would_change_and_keeps_nothing() {
         std::fs::read_to_string(home.project().join("a.txt")).unwrap(),
         "a\n"
     );
+    let project = home.project().canonicalize().unwrap();
+    let noted = format!("a dry run in {}", project.display());
+    assert!(home.ledger().contains(&noted), "{}", home.ledger());
 }
 
 #[test]

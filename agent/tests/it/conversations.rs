@@ -4,6 +4,7 @@
 use std::{
     fs,
     io::Write as _,
+    os::unix::fs::DirBuilderExt as _,
     path::Path,
     process::Stdio,
     sync::{Arc, Mutex},
@@ -268,6 +269,34 @@ fn it_goes_on_only_in_its_workspace_and_in_one_program() {
     home.ok(&["conversations", "forget", &id[..6]]);
     assert!(listed(&home, &["--all"]).is_empty());
     assert!(!dir.exists());
+}
+
+#[test]
+fn a_beginning_that_names_two_names_none_of_them() {
+    let (home, _) = bench("");
+    home.ok(&["chat", "words"]);
+    let id = &listed(&home, &[])[0];
+    let (beginning, last) = id.split_at(id.len() - 1);
+    let twin = format!("{beginning}{}", if last == "0" { "1" } else { "0" });
+    let shelf = home.state("conversations");
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .create(shelf.join(&twin))
+        .unwrap();
+    let kept = |id: &str| shelf.join(id).join("conversation.jsonl");
+    fs::copy(kept(id), kept(&twin)).unwrap();
+    for arguments in [
+        ["chat", "--resume", beginning, "x"].as_slice(),
+        &["conversations", "show", beginning],
+        &["conversations", "forget", beginning],
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, Some(64), "{arguments:?}: {ran:?}");
+        let why = "names more than one conversation";
+        assert!(ran.err.contains(why), "{arguments:?}: {ran:?}");
+    }
+    home.ok(&["conversations", "forget", &twin]);
+    assert_eq!(listed(&home, &[]), *std::slice::from_ref(id));
 }
 
 #[test]

@@ -15,12 +15,22 @@ fn what_is_on_record_goes_elsewhere_and_what_comes_next_says_where_it_ended() {
     let head = home.ok(&["audit", "head"]);
     let heads: Vec<&str> = head.lines().collect();
     assert_eq!(heads.len(), 3, "{head}");
+    let of_others = [format!("acp/{session}"), format!("jobs/{job}")].map(|dir| home.state(&dir));
+    let left = |name: &str| {
+        of_others
+            .iter()
+            .filter(|dir| dir.join(name).exists())
+            .count()
+    };
+    assert!(left("ledger.index") > 0);
     let to = home.path().join("records");
     let place = to.to_str().unwrap();
     let said = home.ok(&["audit", "archive", place]);
     for head in &heads {
         assert!(said.contains(head), "{said}");
     }
+    // Nor does anything say where in what is gone a session began.
+    assert_eq!((left("ledger.jsonl"), left("ledger.index")), (0, 0));
     // There they are three ledgers that hold, and end where they ended.
     assert_eq!(home.ok(&["audit", "head", "--state-dir", place]), head);
     let there = home.ok(&["audit", "--state-dir", place]);

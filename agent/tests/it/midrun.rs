@@ -186,8 +186,8 @@ fn a_background_command_that_outlives_its_deadline_is_killed_while_nobody_calls_
     assert_eq!(bench.text("made.txt"), None);
 }
 
-#[test]
-fn a_grant_revoked_by_another_process_ends_the_command_of_a_running_session() {
+/// A command runs that is shown what a kept grant opens, until something becomes of the store.
+fn runs_until(becomes: impl FnOnce(&Home)) -> (Home, Option<i32>, String) {
     let home = Home::new();
     let data = home.path().join("data");
     std::fs::create_dir(&data).unwrap();
@@ -208,7 +208,7 @@ fn a_grant_revoked_by_another_process_ends_the_command_of_a_running_session() {
         assert!(Instant::now() < until, "it never began");
         std::thread::sleep(Duration::from_millis(5));
     }
-    home.ok(&["caps", "revoke", "standing0"]);
+    becomes(&home);
     let asked = Instant::now();
     let until = asked + PATIENCE;
     let status = loop {
@@ -220,9 +220,28 @@ fn a_grant_revoked_by_another_process_ends_the_command_of_a_running_session() {
     };
     println!("the session was over after {:?}", asked.elapsed());
     let said = std::io::read_to_string(session.stderr.take().unwrap()).unwrap();
-    assert_eq!(status.code(), Some(77), "{said}");
-    assert!(said.contains("revoked"), "{said}");
     assert!(!home.project().join("made.txt").exists());
+    (home, status.code(), said)
+}
+
+#[test]
+fn a_store_that_is_damaged_by_another_process_ends_the_command_of_a_running_session() {
+    let damage = |home: &Home| std::fs::write(home.state("anchor"), b"nothing").unwrap();
+    let (home, code, said) = runs_until(damage);
+    // Nor can the end of the ledger be vouched for, which is what is told.
+    assert_eq!(code, Some(74), "{said}");
+    assert!(said.contains("doctor --repair"), "{said}");
+    let ledger = home.ledger();
+    assert!(ledger.contains("was ended in the store") && ledger.contains("\"kind\":\"stopped\""));
+}
+
+#[test]
+fn a_grant_revoked_by_another_process_ends_the_command_of_a_running_session() {
+    let (home, code, said) = runs_until(|home| {
+        home.ok(&["caps", "revoke", "standing0"]);
+    });
+    assert_eq!(code, Some(77), "{said}");
+    assert!(said.contains("revoked"), "{said}");
     let ledger = home.ledger();
     assert!(ledger.contains("was ended in the store") && ledger.contains("\"kind\":\"stopped\""));
     assert!(home.ok(&["audit", "verify"]).contains("whole"));

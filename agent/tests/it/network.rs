@@ -14,7 +14,13 @@ use hermitcrab::{
     ports::ProgressPort,
     runtime::{CommandInput, Fate, GrantWords, TypedCommand},
 };
-use hermitcrab_core::{grant::AgentId, session::Asking};
+use hermitcrab_core::{
+    approval::Stance,
+    authority::Verb,
+    grant::AgentId,
+    rules::{ConfiguredRule, Layer, Pattern},
+    session::Asking,
+};
 use serde_json::{Value, json};
 use support::Bench;
 
@@ -107,6 +113,26 @@ fn a_grant_for_so_many_uses_lets_no_command_out() {
         assert_eq!(report.text.contains("welcome"), is_reached, "{uses:?}");
         bench.runtime.revoke(id).unwrap();
     }
+}
+
+#[test]
+fn where_nobody_is_asked_a_command_runs_without_what_would_be_asked_about() {
+    let mut bench = Bench::new();
+    let open = server("welcome\n");
+    grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
+    let written = ("config.toml", 7, Layer::User);
+    let verbs = vec![Verb::NetConnect];
+    let rule = ConfiguredRule::new("ask", Stance::Ask, verbs, Pattern::Anything, written).unwrap();
+    bench.runtime.add_rule(rule).unwrap();
+    let agent = bench.runtime.first_agent();
+    assert_eq!(bench.runtime.peers(agent).len(), 1);
+    bench.runtime.set_asking(Asking::Refuse).unwrap();
+    assert!(bench.runtime.peers(agent).is_empty());
+    let command = format!("echo began; {}", tunnel(open));
+    let report = bench.call("terminal", json!({"command": command}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(report.text.contains("began"), "{}", report.text);
+    assert!(!report.text.contains("welcome"), "{}", report.text);
 }
 
 #[test]

@@ -2,7 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use hermitcrab::runtime::{Fate, GrantWords};
-use hermitcrab_core::{label::Source, outcome::DenialCode, rules::Isolation, time::Millis};
+use hermitcrab_core::{
+    approval::Stance,
+    authority::Verb,
+    label::Source,
+    outcome::DenialCode,
+    path::RelPath,
+    rules::{ConfiguredRule, Isolation, Layer, Pattern},
+    standing::PortableObject,
+    time::Millis,
+};
 use serde_json::json;
 
 use crate::support::machine::Machine;
@@ -36,6 +45,28 @@ fn a_yes_to_be_repeated_is_none_to_what_was_read_since_and_a_no_stays_one() {
     assert!(machine.ledger().contains("repeated: no"));
     // Where nothing was read the grant does, and nobody is asked.
     assert_eq!(again(&machine, false, "b.txt", "yes"), Fate::Ran);
+}
+
+/// A rule that came since wants it asked each time, and no earlier answer is one.
+#[test]
+fn what_is_asked_about_each_time_by_now_gets_no_answer_of_before() {
+    let machine = Machine::new();
+    assert_eq!(machine.write(&["repeat"], "b.txt", "yes"), (1, true));
+    std::fs::remove_file(machine.workspace.join("b.txt")).unwrap();
+    let mut opened = machine.open(&["deny"]);
+    let place = machine.workspace.to_str().unwrap().trim_start_matches('/');
+    let place = RelPath::parse_dir(place.as_bytes()).unwrap();
+    let pattern = Pattern::Object(PortableObject::tree(place));
+    let written = ("config.toml", 7, Layer::User);
+    let verbs = vec![Verb::FsCreate];
+    let rule = ConfiguredRule::new("ask", Stance::Ask, verbs, pattern, written).unwrap();
+    opened.runtime.add_rule(rule).unwrap();
+    let agent = opened.runtime.first_agent();
+    let args = json!({"path": "b.txt", "content": "yes"});
+    let report = opened.runtime.call(agent, "write_file", &args);
+    assert_eq!(report.fate, Fate::AskedRefused(DenialCode::RejectedByUser));
+    assert_eq!(opened.user.shown.borrow().len(), 1);
+    assert!(!machine.workspace.join("b.txt").exists());
 }
 
 /// A remembered answer stands in for exactly the same request only.

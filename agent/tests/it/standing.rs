@@ -194,6 +194,29 @@ fn a_revocation_elsewhere_ends_the_grant_in_a_session_that_runs() {
     assert_eq!(fate, Fate::AskedRefused(DenialCode::RejectedByUser));
 }
 
+/// What it held can be told by nobody any more, and an older reading of it is no word of its user's.
+#[test]
+fn a_store_that_is_damaged_while_a_session_runs_ends_what_came_from_it() {
+    let machine = Machine::new();
+    assert_eq!(machine.write(&["always"], "a.txt", "1"), (1, true));
+    assert_eq!(machine.write(&["always"], "a.txt", "2"), (1, true));
+    let mut opened = machine.open(&[]);
+    let first = opened.runtime.first_agent();
+    // Somebody ended the other one, and what they wrote is lost.
+    assert!(machine.keeper().revoke(StandingId::new(0)).unwrap());
+    std::fs::write(machine.state_dir().join("store.redb"), b"nothing").unwrap();
+    let args = json!({"path": "a.txt", "content": "3"});
+    let fate = opened.runtime.call(first, "write_file", &args).fate;
+    assert_eq!(fate, Fate::AskedRefused(DenialCode::RejectedByUser));
+    let kept = std::fs::read_to_string(machine.workspace.join("a.txt"));
+    assert_eq!(kept.unwrap(), "2");
+    let ledger = machine.ledger();
+    assert!(
+        ledger.contains("the store is not trusted any more"),
+        "{ledger}"
+    );
+}
+
 /// Who said "always" in a session and ends it at another terminal means that session, too.
 #[test]
 fn a_yes_for_good_ends_with_what_was_kept_of_it_in_the_session_it_was_said_in() {
