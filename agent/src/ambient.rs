@@ -23,6 +23,7 @@ use hermitcrab_sandbox::{
 };
 
 use crate::{
+    given_file::{self, Pipes},
     ports::Clock,
     probe_place::{self, ProbePlace},
     screen::Screen,
@@ -183,12 +184,7 @@ pub fn git_settings(home: &std::path::Path) -> String {
 /// The same of these files, the last of which has the last word.
 #[must_use]
 pub fn git_settings_in(files: &[PathBuf]) -> String {
-    let read = |path: &PathBuf| {
-        // A pipe would be waited for.
-        let is_small = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= GIT_BYTES_MAX;
-        std::fs::metadata(path).is_ok_and(is_small).then_some(())?;
-        std::fs::read_to_string(path).ok()
-    };
+    let read = |path: &PathBuf| given_file::text(path, GIT_BYTES_MAX, Pipes::Refused).ok();
     let texts: Vec<String> = files.iter().filter_map(read).collect();
     gitconfig::of_a_person(texts.iter().map(String::as_str))
 }

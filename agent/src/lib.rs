@@ -25,6 +25,7 @@ pub mod conversation;
 pub mod digest;
 pub mod executor;
 pub mod exit;
+pub mod given_file;
 pub mod handles;
 pub mod jobs;
 pub mod live;

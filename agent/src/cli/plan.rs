@@ -34,6 +34,7 @@ use crate::{
     cancel::Cancel,
     executor::{self, NoPicker, pick::ModelPicker},
     exit,
+    given_file::{self, Pipes},
     model::Backend,
     planner::{
         ask::{NoPlan, Planner},
@@ -70,9 +71,7 @@ impl Source {
             (why, exit::USAGE)
         };
         let read = |file: &PathBuf| {
-            let mut text = Vec::new();
-            std::fs::File::open(file)
-                .and_then(|file| file.take(outside::FILE_BYTES_MAX).read_to_end(&mut text))
+            let text = given_file::bytes(file, outside::FILE_BYTES_MAX, Pipes::Read)
                 .map_err(|error| wrong(file, error.to_string()))?;
             outside::read(&text).map_err(|why| wrong(file, why))
         };
@@ -243,11 +242,12 @@ fn read_plan(file: &Path, toolbox: Arc<Toolbox>) -> Result<Plan, Trouble> {
         )
     };
     let limit = u64::try_from(draft::DRAFT_BYTES_MAX + 1).unwrap_or(u64::MAX);
-    let mut text = Vec::new();
-    if file == Path::new("-") {
-        std::io::stdin().lock().take(limit).read_to_end(&mut text)
+    let text = if file == Path::new("-") {
+        let mut text = Vec::new();
+        let read = std::io::stdin().lock().take(limit).read_to_end(&mut text);
+        read.map(|_| text)
     } else {
-        std::fs::File::open(file).and_then(|file| file.take(limit).read_to_end(&mut text))
+        given_file::beginning(file, limit, Pipes::Read)
     }
     .map_err(failed)?;
     draft::read(&text)

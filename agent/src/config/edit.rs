@@ -324,9 +324,10 @@ impl Edit {
     pub fn reset(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
         let io = |error| ConfigError::Io(path.to_owned(), error);
         let mut aside = None;
-        if path.exists() {
+        let is_there = |place: &Path| std::fs::symlink_metadata(place).is_ok();
+        if is_there(path) {
             let free = (1..).map(|number: u32| path.with_extension(format!("toml.{number}")));
-            let place = free.into_iter().find(|place| !place.exists());
+            let place = free.into_iter().find(|place| !is_there(place));
             if let Some(place) = place {
                 std::fs::rename(path, &place).map_err(io)?;
                 aside = Some(place);

@@ -5,40 +5,34 @@
 //! place, reading it comes to an end.
 
 use std::{
-    fs::{Metadata, OpenOptions},
+    fs::Metadata,
     io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::Path,
 };
 
-use rustix::fs::OFlags;
-
 use super::ConfigError;
+use crate::given_file;
 
 /// Longer than anybody writes.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// What stands in a person's own file; `None` if there is none.
+/// What stands in a person's own file; `None` if there is none. A link that leads nowhere is
+/// more than none: what it led to may have said what is never allowed.
 ///
 /// # Errors
 /// It cannot be read, is no file, or somebody else may write it.
 pub(super) fn text(path: &Path) -> Result<Option<String>, ConfigError> {
     let io = |error| ConfigError::Io(path.to_owned(), error);
-    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
+    let (file, seen) = match given_file::open(path) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // What lies there and is no file is told as that.
+        Err(error) if error.kind() == io::ErrorKind::Other => {
+            return Err(ConfigError::Form(path.to_owned(), error.to_string()));
+        }
         Err(error) => return Err(io(error)),
     };
-    let seen = file.metadata().map_err(io)?;
-    if !seen.is_file() {
-        let what = "what lies there is no file".to_owned();
-        return Err(ConfigError::Form(path.to_owned(), what));
-    }
     closed(path, &seen)?;
     // Who may write the directory may put another file there, of the person's own as well.
     let real = std::fs::canonicalize(path).map_err(io)?;

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{ConfigError, edit::Edit};
-use crate::model::llama;
+use crate::{
+    given_file::{self, Pipes},
+    model::llama,
+};
 
 /// Bytes read of a file to import.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -85,26 +88,22 @@ fn import_for(
     not_given: NotGiven<'_>,
     runs_files: bool,
 ) -> Result<Imported, ConfigError> {
-    use std::io::Read as _;
     /// Somebody who comes from Hermes may take this for the way.
     const OF_HERMES: &str = "what a home of Hermes holds is looked at by `cargo bisim migrate --hermes-home DIR`, \
                              which writes what could be taken over";
-    let mut text = String::new();
     if from.is_dir() {
         let why = format!("it is a directory; {OF_HERMES}");
         return Err(ConfigError::Form(from.to_owned(), why));
     }
-    std::fs::File::open(from)
-        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| match error.kind() {
-            // Hermes and Hermit are one letter apart.
-            std::io::ErrorKind::NotFound => {
-                let why = format!("it is not there; {OF_HERMES}");
-                ConfigError::Form(from.to_owned(), why)
-            }
-            _ => ConfigError::Io(from.to_owned(), error),
-        })?;
     let wrong = |why: String| ConfigError::Form(from.to_owned(), why);
+    let text = given_file::text(from, FILE_BYTES_MAX, Pipes::Read).map_err(|error| {
+        match error.kind() {
+            // Hermes and Hermit are one letter apart.
+            std::io::ErrorKind::NotFound => wrong(format!("it is not there; {OF_HERMES}")),
+            std::io::ErrorKind::Other => wrong(error.to_string()),
+            _ => ConfigError::Io(from.to_owned(), error),
+        }
+    })?;
     let settings: Value = serde_json::from_str(&text).map_err(|error| {
         let hint = match text.parse::<toml_edit::DocumentMut>() {
             Ok(_) => {

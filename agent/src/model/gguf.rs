@@ -8,10 +8,11 @@
 
 use std::{
     fmt,
-    fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom},
     path::Path,
 };
+
+use crate::given_file;
 
 /// Fields and tensors a file may name.
 const ENTRIES_MAX: u64 = 1 << 20;
@@ -102,11 +103,7 @@ impl From<io::Error> for GgufError {
 /// # Errors
 /// See [`GgufError`].
 pub fn read(path: &Path) -> Result<Gguf, GgufError> {
-    let file = File::open(path)?;
-    let seen = file.metadata()?;
-    if !seen.is_file() {
-        return Err(GgufError::Magic);
-    }
+    let (file, seen) = given_file::open(path)?;
     head(BufReader::new(file), seen.len())
 }
 

@@ -9,6 +9,10 @@ use std::{
 };
 
 use super::{ModelError, keyring};
+use crate::given_file::{self, Pipes};
+
+/// Longer than any key is.
+const KEY_BYTES_MAX: u64 = 64 << 10;
 
 /// Where secrets and files are looked for.
 pub struct Surroundings<'s> {
@@ -105,8 +109,8 @@ pub fn key_in(path: &Path) -> Result<String, ModelError> {
     let wrong =
         |why: String| ModelError::Address(format!("the key file `{}` {why}", path.display()));
     let read = || -> std::io::Result<(String, u32)> {
-        let mode = std::fs::metadata(path)?.permissions().mode();
-        Ok((std::fs::read_to_string(path)?, mode))
+        let text = given_file::text(path, KEY_BYTES_MAX, Pipes::Read)?;
+        Ok((text, std::fs::metadata(path)?.permissions().mode()))
     };
     let (text, mode) = read().map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if mode & 0o077 != 0 {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Finish, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
+use crate::given_file::{self, Pipes};
 
 /// The longest script that is read.
 const SCRIPT_BYTES_MAX: u64 = 16 << 20;
@@ -60,12 +61,9 @@ impl Scripted {
     /// # Errors
     /// It cannot be read; the text names the line.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
-        use std::io::Read as _;
         let wrong =
             |why: String| ModelError::Address(format!("the script `{}`: {why}", path.display()));
-        let mut text = String::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(SCRIPT_BYTES_MAX).read_to_string(&mut text))
+        let text = given_file::text(path, SCRIPT_BYTES_MAX, Pipes::Read)
             .map_err(|error| wrong(error.to_string()))?;
         Self::parse(&text).map_err(wrong)
     }

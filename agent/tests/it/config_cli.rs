@@ -179,7 +179,7 @@ fn a_configuration_counts_only_where_nobody_else_can_have_written_it() {
         rustix::fs::Mode::from_raw_mode(0o600),
     )
     .unwrap();
-    refused("is no file");
+    refused("it is a pipe, and no file");
 }
 
 #[test]
@@ -541,4 +541,37 @@ fn a_limit_that_nothing_holds_here_is_said_to_hold_nothing_where_it_is_shown_and
     );
     let other = home.ok(&["config", "show", "limits.pids_max"]);
     assert!(!other.contains("not in force"), "{other}");
+}
+
+#[test]
+fn a_configuration_behind_a_link_that_leads_nowhere_is_not_none() {
+    use std::os::unix::fs::symlink;
+    let home = Home::new();
+    let file = home.configure("mode = \"reject_all\"\n");
+    let aside = home.path().join("not-mounted");
+    let refused = |what: &str| {
+        for args in [
+            &["config", "show", "mode"][..],
+            &["config", "set", "mode", "prompt"],
+            &["exec", "--", "true"],
+        ] {
+            let ran = home.run(args);
+            assert_eq!(ran.code, Some(64), "{ran:?}");
+            assert!(ran.err.contains(what), "{ran:?}");
+            assert!(ran.err.contains("config reset"), "{ran:?}");
+        }
+    };
+    std::fs::remove_file(&file).unwrap();
+    symlink(aside.join("config.toml"), &file).unwrap();
+    refused("where nothing is");
+    // The link is kept: what it leads to may come back.
+    home.ok(&["config", "reset"]);
+    assert_eq!(
+        std::fs::read_link(file.with_extension("toml.1")).unwrap(),
+        aside.join("config.toml")
+    );
+    let dir = file.parent().unwrap();
+    std::fs::remove_dir_all(dir).unwrap();
+    symlink(&aside, dir).unwrap();
+    refused("where nothing is");
 }

@@ -83,3 +83,23 @@ fn a_home_of_hermes_is_no_configuration_of_hermits_and_it_is_said_what_looks_at_
     );
     assert!(ran.err.contains("migrate --hermes-home"), "{ran:?}");
 }
+
+#[test]
+fn what_lies_in_the_place_of_its_settings_is_not_waited_for_and_is_told() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join(".hermit/models")).unwrap();
+    let file = home.path().join(".hermit/config.json");
+    mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let model = home.path().join(".hermit/models/a.gguf");
+    mknodat(CWD, &model, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let ran = home.run(&["config", "import"]);
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.err.contains("it is a pipe that nobody writes to"),
+        "{ran:?}"
+    );
+    // Models are looked for where others put theirs.
+    let listed = home.ok(&["model", "list"]);
+    assert!(listed.contains("it is a pipe, and no file"), "{listed}");
+}

@@ -474,11 +474,20 @@ fn no_step_changes_what_a_path_names_that_goes_up_from_a_link() {
 /// Whoever made the file behind such a link would have made the agent's own settings.
 #[test]
 fn where_the_agents_own_files_would_come_to_lie_nobody_works() {
-    for (link, target) in [
-        (".config/hermitcrab/config.toml", "proj/settings.toml"),
-        (".config/hermitcrab", "proj/dotfiles/hermitcrab"),
-        (".config", "proj/dotfiles"),
-        (".local/state/hermitcrab", "proj/state"),
+    // A configuration behind a link to nothing is one nobody can read.
+    for (link, target, told) in [
+        (
+            ".config/hermitcrab/config.toml",
+            "proj/settings.toml",
+            "where nothing is",
+        ),
+        (
+            ".config/hermitcrab",
+            "proj/dotfiles/hermitcrab",
+            "where nothing is",
+        ),
+        (".config", "proj/dotfiles", "where nothing is"),
+        (".local/state/hermitcrab", "proj/state", "the agent's own"),
     ] {
         let home = Home::new();
         let link = home.path().join(link);
@@ -488,7 +497,7 @@ fn where_the_agents_own_files_would_come_to_lie_nobody_works() {
                     for f in settings.toml dotfiles/hermitcrab/config.toml; do echo 'mode = \"approve_all\"' > $f; done";
         let ran = home.run(&["exec", "--grant", "fs.*=.", "--", made]);
         assert_eq!(ran.code, Some(64), "{link:?}: {ran:?}");
-        assert!(ran.err.contains("the agent's own"), "{ran:?}");
+        assert!(ran.err.contains(told), "{ran:?}");
         assert!(!home.path().join(target).exists(), "{link:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What earlier sessions left: standing grants, and references to them.
 
-use std::path::Path;
+use std::{io::Read as _, path::Path};
 
 use hermitcrab_core::rules::Isolation;
 
@@ -9,10 +9,14 @@ use crate::{
     approvals::{Desk, DeskUser, SharedDesk},
     cli::{Trouble, say},
     exit,
+    given_file::{self, Pipes},
     ports::UserPort,
     runtime::{Runtime, RuntimeError, TakenIn},
     store::State,
 };
+
+/// Longer than any reference is.
+const REFERENCE_BYTES_MAX: u64 = 64 << 10;
 
 /// What is kept for the workspace, if it can be trusted; if not, the person is
 /// told and it counts as nothing.
@@ -75,9 +79,9 @@ pub(super) fn tell(taken_in: &TakenIn, desk: &SharedDesk) {
 /// command line, where other users could see it.
 pub(super) fn redeem(runtime: &mut Runtime, desk: &SharedDesk, file: &Path) -> Result<(), Trouble> {
     let text = if file == Path::new("-") {
-        std::io::read_to_string(std::io::stdin())
+        std::io::read_to_string(std::io::stdin().take(REFERENCE_BYTES_MAX))
     } else {
-        std::fs::read_to_string(file)
+        given_file::text(file, REFERENCE_BYTES_MAX, Pipes::Read)
     }
     .map_err(|error| {
         (

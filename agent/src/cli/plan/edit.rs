@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    io::{Read as _, Write as _},
+    io::Write as _,
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
     process::Command,
@@ -23,6 +23,7 @@ use crate::{
     ambient,
     cli::{Trouble, say},
     exit,
+    given_file::{self, Pipes},
     planner::{draft, write},
 };
 
@@ -72,8 +73,7 @@ fn until_it_is_one(plan: &Plan, file: &Path, person: &mut Person) -> std::io::Re
             return Ok(None);
         }
         let limit = u64::try_from(draft::DRAFT_BYTES_MAX + 1).unwrap_or(u64::MAX);
-        let mut text = Vec::new();
-        File::open(file)?.take(limit).read_to_end(&mut text)?;
+        let text = given_file::beginning(file, limit, Pipes::Refused)?;
         let toolbox = Arc::new(plan.toolbox().clone());
         match draft::read(&text).and_then(|draft| check(draft, Arc::clone(&toolbox), plan.rules()))
         {
