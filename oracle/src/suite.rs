@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bisim_world::protocol::{Held, Step};
+use hermitcrab::given_file::{self, Pipes};
 
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
@@ -107,15 +108,15 @@ fn one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str(rest)
 }
 
+/// More than any file of cases holds.
+pub(crate) const BYTES_MAX: u64 = 1 << 30;
+
 /// Reads a file of the vectors; a pipe would be waited at for ever.
 ///
 /// # Errors
 /// It is no file, or cannot be read.
 pub(crate) fn bytes_of(file: &Path) -> std::io::Result<Vec<u8>> {
-    if !fs::metadata(file)?.is_file() {
-        return Err(std::io::Error::other("it is no file"));
-    }
-    fs::read(file)
+    given_file::bytes(file, BYTES_MAX, Pipes::Refused)
 }
 
 /// Loads `suites/*.json` and `regressions/*.json` under `vectors`.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use hermitcrab::given_file;
 use serde_json::json;
 
 use super::examine::{Examined, Fate};
@@ -73,6 +74,9 @@ pub struct Log {
     old: Vec<Examined>,
 }
 
+/// Longer than the first line of any log.
+const HEAD_BYTES_MAX: u64 = 1 << 20;
+
 impl Log {
     /// Whether there is a log just where one is to be resumed, and of this campaign.
     ///
@@ -84,7 +88,8 @@ impl Log {
             (false, false) => Ok(()),
             (true, true) => {
                 let mut line = String::new();
-                let read = File::open(&path).map(|log| BufReader::new(log).read_line(&mut line));
+                let read = given_file::open(&path)
+                    .map(|(log, _)| BufReader::new(log.take(HEAD_BYTES_MAX)).read_line(&mut line));
                 match read {
                     Ok(Ok(_)) if line.ends_with('\n') => is_of(&path, &line, &head(deal, seed)),
                     // What is wrong with it is told when it is gone on with.
@@ -118,7 +123,7 @@ impl Log {
         let head = head(deal, seed);
         let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
         if resume {
-            let mut reader = BufReader::new(File::open(&path).map_err(|e| on("read", e))?);
+            let mut reader = BufReader::new(given_file::open(&path).map_err(|e| on("read", e))?.0);
             let mut line = String::new();
             let mut number = 0_usize;
             while reader.read_line(&mut line).map_err(|e| on("read", e))? > 0 {

@@ -7,6 +7,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use hermitcrab::given_file::{self, Pipes};
+
 use super::named;
 use crate::ambient::Ambient;
 use crate::case::Case;
@@ -104,7 +106,7 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
 
 /// The cases of this file, or the one a campaign gave this name; or what is wrong, by the line.
 fn cases(file: &Path) -> Result<Vec<Case>, Vec<String>> {
-    let text = match std::fs::read_to_string(file) {
+    let text = match given_file::text(file, suite::BYTES_MAX, Pipes::Read) {
         Ok(text) => text,
         Err(error) => {
             let name = file

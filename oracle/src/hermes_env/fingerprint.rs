@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use hermitcrab::given_file::{self, Pipes};
 use sha2::{Digest, Sha256};
 
 const STAMP: &str = "installed";
@@ -37,12 +38,15 @@ pub struct Grown {
     installed: Rows,
 }
 
+/// Longer than the rows of any environment.
+const NOTE_BYTES_MAX: u64 = 256 << 20;
+
 /// Name of a file below the packages, and what else of it is compared.
 type Rows = BTreeMap<PathBuf, String>;
 
 /// Compares the environment with its stamp.
 pub fn check(home: &Path, identity: &str, site_packages: &Path) -> State {
-    let Ok(stamp) = fs::read_to_string(home.join(STAMP)) else {
+    let Ok(stamp) = read(&home.join(STAMP)) else {
         return State::Absent;
     };
     let Some((stamped_identity, files)) = stamp.split_once('\n') else {
@@ -56,7 +60,7 @@ pub fn check(home: &Path, identity: &str, site_packages: &Path) -> State {
     };
     let stamped_digest = files.trim_end();
     // Rows that are not those of the stamp are somebody else's, or damaged.
-    let installed = fs::read_to_string(home.join(ROWS)).map(|text| read_rows(&text));
+    let installed = read(&home.join(ROWS)).map(|text| read_rows(&text));
     let installed = installed.ok().filter(|rows| digest(rows) == stamped_digest);
     if digest(&rows) == stamped_digest {
         if installed.is_none() {
@@ -71,9 +75,14 @@ pub fn check(home: &Path, identity: &str, site_packages: &Path) -> State {
     compare(installed, &rows)
 }
 
+/// A note of this program's own; whatever lies there instead is none.
+fn read(note: &Path) -> io::Result<String> {
+    given_file::text(note, NOTE_BYTES_MAX, Pipes::Refused)
+}
+
 /// What the environment was made from, as its stamp says.
 pub fn identity(home: &Path) -> Option<String> {
-    let stamp = fs::read_to_string(home.join(STAMP)).ok()?;
+    let stamp = read(&home.join(STAMP)).ok()?;
     Some(stamp.split_once('\n')?.0.to_owned())
 }
 

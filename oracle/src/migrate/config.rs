@@ -12,6 +12,7 @@ use std::path::Path;
 
 use hermitcrab::{
     config::{self, edit::Edit},
+    given_file::{self, Pipes},
     model::http::check_address,
 };
 use hermitcrab_core::{letters::is_unseen, rules::Layer};
@@ -23,6 +24,9 @@ use super::translate::{
     About, Proposal, ProposedDenial, ProposedGrant, ProposedModel, ProposedServer,
 };
 use crate::report::row::name;
+
+/// Longer than the agent reads one.
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// What stands before a line of a grant that is not given yet.
 pub const MARK: &str = "#? ";
@@ -48,7 +52,7 @@ pub fn propose(
     scratch: &Path,
 ) -> Result<Proposed, String> {
     let before = match existing {
-        Some(path) => std::fs::read_to_string(path)
+        Some(path) => given_file::text(path, CONFIG_BYTES_MAX, Pipes::Read)
             .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?,
         None => String::new(),
     };

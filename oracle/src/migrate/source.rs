@@ -42,6 +42,22 @@ const SKILL_DEPTH_MAX: usize = 6;
 /// And this many entries of the directory are looked at.
 const SKILL_ENTRIES_MAX: usize = 20_000;
 
+/// More than is read of any file but those that are streamed; a copy of more would take a disk.
+const WHOLE_BYTES_MAX: u64 = 16 << 20;
+
+/// How long a file may be to be copied: the database and the conversations as long as they are.
+fn bytes_max(name: &str) -> u64 {
+    let is = |streamed: &str| name.strip_prefix("workspace/").unwrap_or(name) == streamed;
+    let mut streamed = DATABASE_BESIDE
+        .iter()
+        .chain(&TRAJECTORIES)
+        .chain([&DATABASE]);
+    if streamed.any(|name| is(name)) {
+        return u64::MAX;
+    }
+    WHOLE_BYTES_MAX
+}
+
 /// A copy of what a home holds, in a directory nobody else may enter.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -240,7 +256,7 @@ impl Snapshot {
         let made = target.parent().map_or(Ok(()), std::fs::create_dir_all);
         let copied = made
             .map_err(Unreadable::Here)
-            .and_then(|()| copy::copy(source, &target, &self.interrupt));
+            .and_then(|()| copy::copy(source, &target, bytes_max(name), &self.interrupt));
         match copied {
             Ok(digest) => {
                 self.taken

@@ -6,9 +6,11 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
+use hermitcrab::given_file::{self, Pipes};
 use serde::{Deserialize, Serialize};
 
 use crate::result::{Headline, Summary};
+use crate::suite;
 use crate::verdict::{KINDS, Kind};
 
 /// The file inside a report directory.
@@ -73,7 +75,8 @@ pub fn add(folder: &Path, day: &str, summary: &Summary) -> Result<(), String> {
 /// of another version or cut off, is left out.
 #[must_use]
 pub fn read(folder: &Path) -> Vec<Entry> {
-    let text = std::fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    let text =
+        given_file::text(&folder.join(FILE), suite::BYTES_MAX, Pipes::Refused).unwrap_or_default();
     let runs: Vec<Entry> = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())

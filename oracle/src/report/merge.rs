@@ -150,7 +150,7 @@ mod tests {
             (vec![of_no_case.clone()], "do not have"),
             (vec![of_no_case, again], "merge the shards of one run only"),
             (vec![broken], "line 1 of"),
-            (vec![pipe], "it is no file"),
+            (vec![pipe], "it is a pipe, and no file"),
         ] {
             let why = read(&parts, &suites, &[]).unwrap_err();
             assert!(why.contains(told), "{why}");

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use hermitcrab::given_file::{self, Pipes};
+
+use crate::suite;
+
 /// The file's name in the directory of the vectors.
 const FILE_NAME: &str = "finders.toml";
 /// What the lane that only asks is called there.
@@ -26,7 +30,7 @@ impl Finders {
     /// Reads the file; one that does not exist names nothing.
     pub(super) fn read(vectors: &Path) -> Result<Self, String> {
         let path = place(vectors);
-        let text = match fs::read_to_string(&path) {
+        let text = match given_file::text(&path, suite::BYTES_MAX, Pipes::Refused) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),

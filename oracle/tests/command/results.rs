@@ -287,15 +287,52 @@ fn a_pipe_in_the_place_of_a_suite_or_the_catalogue_is_told_and_not_waited_at() {
     let output = list();
     assert_eq!(code(&output), 3, "{}", errors(&output));
     assert!(
-        errors(&output).contains("it is no file"),
+        errors(&output).contains("it is a pipe, and no file"),
         "{}",
         errors(&output)
     );
     pipe(&folder.path().join("suites/t.json"));
     let output = list();
     assert_eq!(code(&output), 5, "{}", errors(&output));
-    let told = "suites/t.json: cannot read: it is no file";
+    let told = "suites/t.json: cannot read: it is a pipe, and no file";
     assert!(errors(&output).contains(told), "{}", errors(&output));
+}
+
+#[test]
+fn a_pipe_to_be_replayed_is_told_and_not_waited_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("finding.json");
+    nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let output = bisim(&["replay", file.to_str().unwrap()]);
+    assert_eq!(code(&output), 5, "{}", errors(&output));
+    let told = "it is a pipe that nobody writes to";
+    assert!(errors(&output).contains(told), "{}", errors(&output));
+}
+
+#[test]
+fn what_is_far_too_long_in_a_home_is_told_and_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, out) = (folder.path().join("hermes"), folder.path().join("plan"));
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("config.yaml"), "approvals:\n  mode: manual\n").unwrap();
+    // Reading a terabyte would take an hour, and a copy of it a disk.
+    std::fs::File::create(home.join(".env"))
+        .and_then(|file| file.set_len(1 << 40))
+        .unwrap();
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let (home, out) = (path(&home), path(&out));
+    let output = bisim(&[
+        "migrate",
+        "--no-replay",
+        "--hermes-home",
+        &home,
+        "--out",
+        &out,
+    ]);
+    assert_eq!(code(&output), 4, "{}", errors(&output));
+    let plan = std::fs::read_to_string(std::path::Path::new(&out).join("migration.md")).unwrap();
+    assert!(plan.contains("it is longer than 16777216 bytes"), "{plan}");
+    assert!(plan.contains("its secrets are not all known"), "{plan}");
 }
 
 #[test]

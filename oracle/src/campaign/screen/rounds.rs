@@ -1,16 +1,18 @@
 //! What a screening leaves on the disk: a line for each round that was finished.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use hermitcrab::given_file::{self, Pipes};
 use serde::{Deserialize, Serialize};
 
 use super::lane::Piece;
 use super::novelty::{Agreement, Chosen, agreement};
 use crate::campaign::examine::Examined;
 use crate::campaign::screened::{Counts, Told};
+use crate::suite;
 
 /// The name of the log inside a campaign's directory.
 pub const ROUNDS: &str = "screen.jsonl";
@@ -91,7 +93,7 @@ pub fn of(place: &Path) -> Result<Vec<Round>, String> {
 
 /// Whole lines, and how many bytes they are; a killed run may have left half a line.
 fn read(path: &Path) -> Result<(Vec<Round>, u64), String> {
-    let text = match fs::read_to_string(path) {
+    let text = match given_file::text(path, suite::BYTES_MAX, Pipes::Refused) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read.map_err(|error| format!("cannot read `{}`: {error}", path.display()))?,
     };
@@ -134,6 +136,8 @@ pub fn together<'e>(rounds: &[Round], examined: impl Fn(u64) -> Option<&'e Exami
 #[cfg(test)]
 mod tests {
     use super::super::lane::Screened;
+    use std::fs;
+
     use super::*;
     use crate::campaign::said::Said;
     use bisim_world::protocol::Context;

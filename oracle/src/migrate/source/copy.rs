@@ -22,6 +22,8 @@ pub(super) type Digest = [u8; 32];
 pub(super) enum Unreadable {
     Missing,
     NoFile,
+    /// It is longer than what is made of it could be; so many bytes may be.
+    TooLong(u64),
     There(io::Error),
     Here(io::Error),
     CalledOff,
@@ -35,6 +37,9 @@ impl fmt::Display for Unreadable {
                 f,
                 "it is a link, a pipe or a device and not a file, so it was not read"
             ),
+            Self::TooLong(bytes_max) => {
+                write!(f, "it is longer than {bytes_max} bytes, so it was not read")
+            }
             Self::There(error) => write!(f, "it cannot be read: {error}"),
             Self::Here(error) => write!(
                 f,
@@ -69,10 +74,14 @@ pub(super) fn open(path: &Path) -> Result<File, Unreadable> {
 pub(super) fn copy(
     source: &Path,
     target: &Path,
+    bytes_max: u64,
     interrupt: &Interrupt,
 ) -> Result<Digest, Unreadable> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let source = open(source)?;
+    if source.metadata().map_err(Unreadable::There)?.len() > bytes_max {
+        return Err(Unreadable::TooLong(bytes_max));
+    }
     let mut target = File::options()
         .write(true)
         .create(true)
