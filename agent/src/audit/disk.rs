@@ -7,8 +7,12 @@ use std::{
     os::unix::fs::{FileExt as _, MetadataExt as _},
 };
 
+use rustix::{fs::SeekFrom, io::Errno};
+
 /// How much room is made at a time.
 const ROOM_BYTES: u64 = 64 << 10;
+/// More room than this was not made here; it is told from the file's holes, and not read.
+const ROOM_READ_MAX: u64 = 1 << 20;
 
 /// A file that only grows, and can be cut back after a crash.
 pub trait Disk: fmt::Debug + Send {
@@ -151,9 +155,29 @@ fn end_of_text(file: &File, length: u64) -> io::Result<u64> {
             return Ok(from + at as u64 + 1);
         }
         end = from;
+        if length - end > ROOM_READ_MAX {
+            end = end_of_data(file, end)?;
+        }
         bytes.resize(4096, 0);
     }
     Ok(0)
+}
+
+/// Where the last data before `end` ends: what follows is a hole. As far as the file system
+/// says where its holes are.
+fn end_of_data(file: &File, end: u64) -> io::Result<u64> {
+    let (mut at, mut last) = (0, 0);
+    while at < end {
+        match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) if data < end => at = data,
+            Ok(_) | Err(Errno::NXIO) => return Ok(last),
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(end),
+            Err(errno) => return Err(errno.into()),
+        }
+        at = rustix::fs::seek(file, SeekFrom::Hole(at))?.max(at.saturating_add(1));
+        last = at.min(end);
+    }
+    Ok(last)
 }
 
 impl Disk for Roomy {
@@ -313,6 +337,23 @@ mod tests {
         std::fs::remove_file(&other).expect("removed");
         let error = disk.sync().expect_err("gone").to_string();
         assert!(error.contains("removed"), "{error}");
+    }
+
+    #[test]
+    fn what_follows_the_text_is_told_from_holes_however_much_it_is() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("ledger");
+        for text in ["", "one\n"] {
+            std::fs::write(&path, text).expect("written");
+            // A terabyte would be read for an hour.
+            opened(&path).set_len(1 << 40).expect("holes");
+            let disk = Roomy::of(opened(&path)).expect("a disk");
+            assert_eq!(disk.bytes(), text.len() as u64);
+            drop(disk);
+            assert_eq!(std::fs::read(&path).expect("read"), text.as_bytes());
+        }
+        std::fs::write(&path, vec![0; 3 << 20]).expect("written");
+        assert_eq!(Roomy::of(opened(&path)).expect("a disk").bytes(), 0);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use std::{
     fs::File,
-    io::{self, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    iter,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +18,9 @@ use crate::state_dir::own_file::{self, Access, OwnFileError};
 
 /// The index' name in the state directory.
 pub const FILE_NAME: &str = "ledger.index";
+
+/// Longer lines are not entries.
+const LINE_BYTES_MAX: u64 = 4 << 10;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,11 +36,15 @@ pub fn entries(state_dir: &Path) -> Vec<SessionStart> {
     let Ok(file) = own_file::open(&state_dir.join(FILE_NAME), Access::Read) else {
         return Vec::new();
     };
-    let Ok(text) = io::read_to_string(file) else {
-        return Vec::new();
+    // Line by line, so that what is no index is left at its first line, however long it is.
+    let mut lines = BufReader::new(file);
+    let next = || {
+        let mut line = Vec::new();
+        let mut bounded = lines.by_ref().take(LINE_BYTES_MAX);
+        bounded.read_until(b'\n', &mut line).ok()?;
+        serde_json::from_slice::<Line>(&line).ok()
     };
-    text.lines()
-        .map_while(|line| serde_json::from_str::<Line>(line).ok())
+    iter::from_fn(next)
         .map(|line| SessionStart {
             session: line.session,
             seq: line.seq,

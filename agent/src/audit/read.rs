@@ -21,7 +21,7 @@ use super::{
 use crate::{digest::sha256, state_dir::anchor::Start};
 
 /// Longer lines are not records.
-const LINE_BYTES_MAX: u64 = 16 << 20;
+pub(super) const LINE_BYTES_MAX: u64 = 16 << 20;
 /// Read from the disk at a time: many lines, and little to clear for a ledger that has few.
 const BUFFER_BYTES: usize = 8 << 10;
 

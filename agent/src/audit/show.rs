@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead as _, BufReader, Seek as _, SeekFrom},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
     ops::ControlFlow,
     path::Path,
     thread,
@@ -71,7 +71,8 @@ pub fn selected(
     let mut is_looked_at_again = false;
     loop {
         line.clear();
-        let got = lines.read_until(b'\n', &mut line).map_err(failed)? as u64;
+        let mut bounded = lines.by_ref().take(read::LINE_BYTES_MAX);
+        let got = bounded.read_until(b'\n', &mut line).map_err(failed)? as u64;
         // What is not there yet is the end of the file, or room in it.
         let nothing = line.iter().position(|byte| *byte == 0);
         if line.last() != Some(&b'\n') || nothing.is_some() {

@@ -20,7 +20,6 @@ use std::{
 
 use data_encoding::HEXLOWER;
 use hermitcrab_core::{audit::Head, digest::Digest};
-use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -120,7 +119,7 @@ impl Anchor {
         let path = state_dir.join(FILE_NAME);
         let file = own_file::open(&path, Access::Read).map_err(AnchorError::File)?;
         // Nobody is in the middle of writing it then.
-        own_file::lock(&file, FlockOperation::LockShared)
+        own_file::lock(&file, own_file::Lock::Shared)
             .map_err(|error| AnchorError::File(OwnFileError::Io(path.clone(), error)))?;
         let values = values(&file, &path, key)?;
         Ok(Self {
@@ -206,7 +205,7 @@ impl Anchor {
         let failed =
             |error: io::Error| AnchorError::File(OwnFileError::Io(self.path.clone(), error));
         let file = own_file::open(&self.path, Access::Change).map_err(AnchorError::File)?;
-        own_file::lock(&file, FlockOperation::LockExclusive).map_err(failed)?;
+        own_file::lock(&file, own_file::Lock::Alone).map_err(failed)?;
         let mut values = values(&file, &self.path, &self.key)?;
         change(&mut values);
         write(&file, &self.path, &self.key, values)?;

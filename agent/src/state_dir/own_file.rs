@@ -8,17 +8,25 @@
 use std::{
     fmt,
     fs::{DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
+    io::{self, Read as _, Seek as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use rustix::fs::{FlockOperation, OFlags, RenameFlags};
+use rustix::{
+    fs::{FlockOperation, OFlags, RenameFlags, SeekFrom},
+    io::Errno,
+};
 
 /// The mode of every file here: the user reads and writes, nobody else.
 const FILE_MODE: u32 = 0o600;
 /// The mode of the directory.
 const DIR_MODE: u32 = 0o700;
+/// How long somebody else may hold what is locked for a moment, on a disk however slow.
+const HELD_MAX: Duration = Duration::from_secs(30);
+/// How seldom it is looked whether they let go.
+const HELD_LOOK_MAX: Duration = Duration::from_millis(20);
 
 /// Why one of the agent's own files cannot be used.
 #[derive(Debug)]
@@ -38,6 +46,11 @@ pub enum OwnFileError {
 impl fmt::Display for OwnFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Io(path, error) if error.kind() == io::ErrorKind::PermissionDenied => write!(
+                f,
+                "cannot use `{}`: permission denied; if it is yours, `chmod u+rw` gives it back to you, and `chmod u+rwx` a directory above it",
+                path.display()
+            ),
             Self::Io(path, error) => write!(f, "cannot use `{}`: {error}", path.display()),
             Self::Link(path) => write!(
                 f,
@@ -199,6 +212,42 @@ fn written_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf, OwnFileError> {
     Ok(fresh)
 }
 
+/// Copies a file that is there, whoever may read it, as one of the agent's own where nothing is.
+/// Its holes stay holes: what is mostly room would fill the disk otherwise.
+///
+/// # Errors
+/// There is something, or the system refuses.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut old = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags())
+        .open(from)?;
+    let mut new = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(to)?;
+    let end = old.metadata()?.len();
+    new.set_len(end)?;
+    let mut at = 0;
+    while at < end {
+        let data = match rustix::fs::seek(&old, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // A hole up to the end.
+            Err(Errno::NXIO) => break,
+            // Not every file system says where its holes are.
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => at,
+            Err(errno) => return Err(errno.into()),
+        };
+        let hole = rustix::fs::seek(&old, SeekFrom::Hole(data)).unwrap_or(end);
+        old.seek(io::SeekFrom::Start(data))?;
+        new.seek(io::SeekFrom::Start(data))?;
+        io::copy(&mut (&old).take(hole.saturating_sub(data)), &mut new)?;
+        at = hole.max(at.saturating_add(1));
+    }
+    new.sync_all()
+}
+
 /// A directory in which nobody else makes anything meanwhile.
 #[derive(Debug)]
 pub struct Held(#[expect(dead_code, reason = "closing it lets go of the lock")] File);
@@ -206,22 +255,51 @@ pub struct Held(#[expect(dead_code, reason = "closing it lets go of the lock")] 
 /// Waits until nobody else holds the directory, and holds it.
 ///
 /// # Errors
-/// The system refuses.
+/// Somebody does not let go of it, or the system refuses.
 pub fn hold(dir: &Path) -> Result<Held, OwnFileError> {
     let failed = |error| OwnFileError::Io(dir.to_owned(), error);
     let opened = File::open(dir).map_err(failed)?;
-    lock(&opened, FlockOperation::LockExclusive).map_err(failed)?;
+    lock(&opened, Lock::Alone).map_err(failed)?;
     Ok(Held(opened))
 }
 
-/// Waits for a lock on an open file.
+/// With whom a lock is had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// With others who only read.
+    Shared,
+    /// With nobody.
+    Alone,
+}
+
+/// Waits for a lock on an open file, and not for ever: whoever has it may have been stopped.
 ///
 /// # Errors
-/// The system refuses.
-pub fn lock(file: &File, how: FlockOperation) -> io::Result<()> {
+/// Somebody does not let go of it, or the system refuses.
+pub fn lock(file: &File, how: Lock) -> io::Result<()> {
+    lock_within(file, how, HELD_MAX)
+}
+
+fn lock_within(file: &File, how: Lock, most: Duration) -> io::Result<()> {
+    let operation = match how {
+        Lock::Shared => FlockOperation::NonBlockingLockShared,
+        Lock::Alone => FlockOperation::NonBlockingLockExclusive,
+    };
+    let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
     loop {
-        match rustix::fs::flock(file, how) {
-            Err(rustix::io::Errno::INTR) => {}
+        match rustix::fs::flock(file, operation) {
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if waited < most => {
+                std::thread::sleep(pause);
+                waited = waited.saturating_add(pause);
+                pause = pause.saturating_mul(2).min(HELD_LOOK_MAX);
+            }
+            Err(Errno::WOULDBLOCK) => {
+                return Err(io::Error::other(format!(
+                    "another program has held it for {} s and does not let go; `fuser -v` names it, a stopped one goes on with `kill -CONT`",
+                    most.as_secs()
+                )));
+            }
             done => return done.map_err(io::Error::from),
         }
     }
@@ -263,10 +341,10 @@ fn check(path: &Path, file: &File) -> Result<(), OwnFileError> {
 }
 
 fn opening(path: &Path, error: io::Error) -> OwnFileError {
-    let is = |errno: rustix::io::Errno| error.raw_os_error() == Some(errno.raw_os_error());
-    if is(rustix::io::Errno::LOOP) {
+    let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    if is(Errno::LOOP) {
         OwnFileError::Link(path.to_owned())
-    } else if is(rustix::io::Errno::ISDIR) || is(rustix::io::Errno::NXIO) {
+    } else if is(Errno::ISDIR) || is(Errno::NXIO) {
         OwnFileError::NotRegular(path.to_owned())
     } else {
         OwnFileError::Io(path.to_owned(), error)
@@ -285,9 +363,12 @@ fn user() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::{
+        os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink},
+        time::Duration,
+    };
 
-    use super::{Access, OwnFileError, create_new, open, state_dir};
+    use super::{Access, Lock, OwnFileError, copy, create_new, lock, lock_within, open, state_dir};
 
     #[test]
     fn only_a_regular_file_closed_to_others_is_opened() {
@@ -330,6 +411,45 @@ mod tests {
             open(&pipe, Access::Read),
             Err(OwnFileError::NotRegular(_))
         ));
+    }
+
+    #[test]
+    fn what_is_copied_is_the_same_and_holes_take_no_room() {
+        let dir = tempfile::tempdir().expect("directory");
+        let (from, to) = (dir.path().join("ledger"), dir.path().join("copy"));
+        let file = create_new(&from).expect("made");
+        file.write_all_at(b"begins", 0).expect("written");
+        file.write_all_at(b"middle", 5 << 20).expect("written");
+        file.set_len(5 << 30).expect("holes");
+        copy(&from, &to).expect("copied");
+        let copied = open(&to, Access::Read).expect("its owner's alone");
+        let seen = copied.metadata().expect("seen");
+        assert_eq!(seen.len(), 5 << 30);
+        assert!(seen.blocks() * 512 < 64 << 20, "{} blocks", seen.blocks());
+        for (place, words) in [
+            (0, b"begins"),
+            (5 << 20, b"middle"),
+            (4 << 30, b"\0\0\0\0\0\0"),
+        ] {
+            let mut read = [0; 6];
+            copied.read_exact_at(&mut read, place).expect("read");
+            assert_eq!(&read, words, "{place}");
+        }
+        copy(&from, &to).expect_err("there is one");
+    }
+
+    #[test]
+    fn who_does_not_let_go_of_a_lock_is_not_waited_for_without_end() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("anchor");
+        let holder = create_new(&path).expect("made");
+        lock(&holder, Lock::Shared).expect("free");
+        let other = open(&path, Access::Change).expect("opened");
+        lock(&other, Lock::Shared).expect("shared");
+        let late = lock_within(&other, Lock::Alone, Duration::ZERO).expect_err("held");
+        assert!(late.to_string().contains("does not let go"), "{late}");
+        drop(holder);
+        lock(&other, Lock::Alone).expect("free again");
     }
 
     #[test]

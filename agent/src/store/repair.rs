@@ -110,12 +110,7 @@ impl Repair<'_> {
             let is_file = std::fs::symlink_metadata(&from).is_ok_and(|seen| seen.is_file());
             if is_file {
                 let to = copy.join(name);
-                std::fs::copy(&from, &to).map_err(Self::failed(&to))?;
-                std::fs::set_permissions(&to, Permissions::from_mode(0o600))
-                    .map_err(Self::failed(&to))?;
-                std::fs::File::open(&to)
-                    .and_then(|file| file.sync_all())
-                    .map_err(Self::failed(&to))?;
+                own_file::copy(&from, &to).map_err(Self::failed(&to))?;
             }
         }
         own_file::sync_dir(&copy)?;

@@ -26,6 +26,7 @@ use crate::{
     jobs::{Script, content},
     runtime::Job,
     screen::{on_one_line, visible},
+    state_dir::own_file,
     text::pyjson,
     tools::cronjob::{jobs, schedule},
 };
@@ -70,7 +71,7 @@ impl Shelf {
         match content(&self.cron.join(LIST), LIST_BYTES_MAX) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.trouble(&error)),
+            Err(error) => Err(self.trouble(&about(LIST, error))),
         }
     }
 
@@ -97,7 +98,8 @@ impl Shelf {
     pub(super) fn lock(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let path = self.cron.join(name);
-        let file = rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, OWN)?;
+        let file = rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, OWN)
+            .map_err(|errno| about(name, errno.into()))?;
         Ok(File::from(file))
     }
 
@@ -125,7 +127,11 @@ impl Shelf {
     ) -> Result<(), Trouble> {
         let lock = self
             .lock(".jobs.lock")
-            .and_then(|file| file.lock().map(|()| file))
+            .and_then(|file| {
+                let held = own_file::lock(&file, own_file::Lock::Alone);
+                held.map_err(|error| about(".jobs.lock", error))
+                    .map(|()| file)
+            })
             .map_err(|error| self.trouble(&error))?;
         for _ in 0..TRIES_MAX {
             let bytes = self.bytes()?;
@@ -223,6 +229,18 @@ fn understood(bytes: Option<&[u8]>) -> Result<Vec<Job>, Trouble> {
 /// The skills a job is worked on with, whichever way it names them.
 pub(super) fn skills_of(job: &Job) -> Vec<String> {
     jobs::skills(job.get("skill"), job.get("skills"))
+}
+
+/// What is wrong with one file of them, in words where the system's are about none.
+fn about(name: &str, error: io::Error) -> io::Error {
+    let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    let what = match () {
+        () if is(Errno::LOOP) => "it is a link, which is not followed; move it away".to_owned(),
+        () if is(Errno::NXIO) => "it is a pipe or a socket; move it away".to_owned(),
+        () if is(Errno::ISDIR) => "it is a directory; move it away".to_owned(),
+        () => error.to_string(),
+    };
+    io::Error::new(error.kind(), format!("`{name}`: {what}"))
 }
 
 /// Files are their owner's alone, and so are directories with one bit more.
