@@ -132,6 +132,12 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
                 on_one_line(&format!("{last}, {status}{error}"))
             );
         }
+        if ran_in_time_to_come(job) {
+            println!(
+                "    waits long: the clock was ahead when it ran last; `pause` and then `resume` by `cronjob` give it a time by \
+                 the clock as it is"
+            );
+        }
         let script = readable(shelf.script(job));
         let (holds, cannot) = held(&Shelf::place(base, job, script.as_ref()))?;
         for line in holds {
@@ -330,6 +336,16 @@ fn tick(base: &Where, choice: &choice::Choice) -> Result<u8, Trouble> {
     }
     drop(lock);
     Ok(worst)
+}
+
+/// Whether its next time was counted from one that is yet to come: a clock that was ahead
+/// was set back since.
+fn ran_in_time_to_come(job: &Job) -> bool {
+    let now = ambient::now_here();
+    let at = |key| schedule::kept(jobs::text(job, key), &now);
+    let (last, next) = (at("last_run_at"), at("next_run_at"));
+    jobs::enabled(job)
+        && last.is_some_and(|last| last > now && next.is_some_and(|next| next > last))
 }
 
 fn is_due(job: &Job) -> bool {

@@ -571,3 +571,28 @@ fn what_ends_a_line_for_python_and_for_no_terminal_is_shown_by_its_number() {
     );
     assert!(said.contains("no model reads the prompt"), "{said}");
 }
+
+#[test]
+fn a_job_that_ran_by_a_clock_that_was_ahead_is_told_with_what_to_do() {
+    let (home, _) = with_job("every 1h");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let told = |last: &str, next: &str| {
+        let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        jobs["jobs"][0]["last_run_at"] = last.into();
+        jobs["jobs"][0]["next_run_at"] = next.into();
+        std::fs::write(&file, jobs.to_string()).unwrap();
+        home.ok(&["cron"]).contains("the clock was ahead")
+    };
+    assert!(told(
+        "3000-01-01T00:00:00+00:00",
+        "3000-01-01T01:00:00+00:00"
+    ));
+    assert!(!told(
+        "2026-01-01T00:00:00+00:00",
+        "3000-01-01T01:00:00+00:00"
+    ));
+    assert!(!told(
+        "3000-01-01T00:00:00+00:00",
+        "2026-01-01T01:00:00+00:00"
+    ));
+}
