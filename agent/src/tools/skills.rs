@@ -80,7 +80,7 @@ pub fn list(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
 fn listed(hands: &mut Hands<'_>, shelf: &Shelf) -> Result<Vec<Listed>, Stop> {
     let mut skills: Vec<Listed> = Vec::new();
     for dir in shelf.skills() {
-        let Some(text) = shelf.text(hands, &shelf::below(&dir, "SKILL.md"))? else {
+        let Some(text) = shelf.text_of_one(hands, &shelf::below(&dir, "SKILL.md"))? else {
             continue;
         };
         let front = Front::parse(pytext::head(&text, HEADING_LETTERS));

@@ -227,6 +227,31 @@ fn all_skills_are_found_and_read_once_it_was_said_that_they_may_be() {
 }
 
 #[test]
+fn a_skill_that_cannot_be_read_hides_none_of_the_others() {
+    let mut bench = Bench::new();
+    let skills = bench.workspace.parent().unwrap().join(".hermes/skills");
+    let skill = "---\nname: named\ndescription: A skill.\n---\n\nDo it.\n";
+    for name in ["endless", "no-text", "sound"] {
+        std::fs::create_dir_all(skills.join(name)).unwrap();
+        std::fs::write(skills.join(name).join("SKILL.md"), skill).unwrap();
+    }
+    let file = std::fs::File::create(skills.join("endless/SKILL.md")).unwrap();
+    file.set_len(5 << 30).unwrap();
+    std::fs::write(skills.join("no-text/SKILL.md"), [0xff, 0xfe]).unwrap();
+    let first = bench.runtime.first_agent();
+    let words = GrantWords::new("fs.*", &skills.to_string_lossy());
+    bench.runtime.grant(first, &words).unwrap();
+    let listed = bench.call("skills_list", json!({}));
+    let listed: Value = serde_json::from_str(&listed.text).unwrap();
+    assert_eq!(listed["count"], 1, "{listed}");
+    let seen = bench.call("skill_view", json!({"name": "named"}));
+    assert!(seen.text.contains("Do it."), "{}", seen.text);
+    // It is told by itself what is wrong with it.
+    let seen = bench.call("skill_view", json!({"name": "endless"}));
+    assert!(!seen.text.contains("Do it."), "{}", seen.text);
+}
+
+#[test]
 fn a_list_of_skills_makes_no_directory_for_them_whatever_is_held() {
     let mut bench = Bench::new();
     let skills = bench.workspace.parent().unwrap().join(".hermes/skills");

@@ -213,6 +213,18 @@ impl Shelf {
             .and_then(|content| String::from_utf8(content).ok()))
     }
 
+    /// The same of one of many that are looked through: what the system does not give, or not
+    /// whole, is left out, and hides none of the others.
+    ///
+    /// # Errors
+    /// It was refused, or the machinery failed.
+    pub fn text_of_one(&self, hands: &mut Hands<'_>, path: &str) -> Result<Option<String>, Stop> {
+        match self.text(hands, path) {
+            Err(Stop::Io(_) | Stop::System(..)) => Ok(None),
+            read => read,
+        }
+    }
+
     /// A file's content; `None` if it is not there.
     ///
     /// # Errors

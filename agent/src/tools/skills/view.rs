@@ -187,7 +187,7 @@ fn candidates(
             note(Some(dir), file);
             continue;
         }
-        if let Some(text) = shelf.text(hands, &file)?
+        if let Some(text) = shelf.text_of_one(hands, &file)?
             && Front::parse(&text).get("name").and_then(Value::as_str) == Some(name)
         {
             note(Some(dir), file);
