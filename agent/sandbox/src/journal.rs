@@ -348,7 +348,14 @@ impl Journal {
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC,
             Mode::RUSR | Mode::WUSR,
         )
-        .map_err(|errno| io_error("lock", &self.place, errno))?;
+        .map_err(|errno| match errno {
+            // A pipe opens for both ends, and can be locked as well.
+            Errno::LOOP | Errno::ISDIR | Errno::NXIO => JournalError::NotOurs(
+                format!("{}/{LOCK}", self.place),
+                "what lies there is no file",
+            ),
+            errno => io_error("lock", &self.place, errno),
+        })?;
         let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -156,12 +156,13 @@ fn pair<'t>(
 
 /// Pairs deletions with creations, whole directories before what is in them.
 pub(super) fn find(before: &Tree, after: &Tree) -> Renames {
-    let gone = Found::of(before, after);
-    let made = Found::of(after, before);
+    let has_more = |of: &Tree, other: &Tree| of.keys().any(|path| !other.contains_key(path));
     // Most commands only make names or only remove some.
-    if gone.tops.is_empty() || made.tops.is_empty() {
+    if !has_more(before, after) || !has_more(after, before) {
         return Renames::default();
     }
+    let gone = Found::of(before, after);
+    let made = Found::of(after, before);
     let is_dir = |to: &&RelPath| after.get(*to).is_some_and(|node| node.kind == Kind::Dir);
     let mut free = Free::new(&gone);
     let mut renames = Vec::new();

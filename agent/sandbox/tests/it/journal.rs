@@ -9,6 +9,7 @@ mod in_place;
 mod listed;
 mod moved;
 mod nested;
+mod not_ours;
 mod others;
 mod recorded;
 mod taken_back;
