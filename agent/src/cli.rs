@@ -200,7 +200,7 @@ struct Setting {
     /// What becomes of what is not granted: approve_all, prompt or reject_all
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Asking>,
-    /// Show what would change and keep nothing, whatever is granted
+    /// Show what would change, keep nothing and reach no peer, whatever is granted
     #[arg(long, conflicts_with = "for_real")]
     dry_run: bool,
     /// Not a dry run, although `safety.dry_run_by_default` is on

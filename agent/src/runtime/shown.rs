@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{ports::FileDiff, text::difflib::Effort};
 
-use self::difference::{difference, legible_at, with_content};
+use self::difference::{difference, legible_at, with_content, with_content_of};
 pub(super) use self::received::received;
 use self::renamed::Renamed;
 pub(super) use self::stat::stat;
@@ -333,12 +333,13 @@ pub fn changed(sets: &[(String, &ChangeSet)], each_time: &[BTreeSet<RelPath>]) -
                 } => {
                     let sizes = format!("{}, mode {mode:o}", in_bytes(*long));
                     let new = after();
-                    match renamed.old_name(&change.path) {
+                    match renamed.old_name(&change.path).filter(|_| new.is_some()) {
                         Some(from) => {
                             let old = set.content_before(from, SHOWN_BYTES_MAX).ok();
                             let from = named(&format!("{root}/{from}"));
                             let head = format!("renamed {from} to {path} and changed, {sizes}");
-                            told(&head, digest, (old.as_deref(), new.as_deref()))
+                            let sides = (old.as_deref(), new.as_deref());
+                            with_content_of(&head, (&from, &path), digest, sides, &mut effort)
                         }
                         None => {
                             let head = format!("new file {path}, {sizes}");

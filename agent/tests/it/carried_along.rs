@@ -95,6 +95,7 @@ fn of_what_got_another_name_and_was_changed_the_change_is_shown() {
             "{shown}"
         );
         assert!(!shown.contains("deleted file"), "{shown}");
+        assert!(shown.contains("/long.txt +++ "), "{shown}");
     }
     // Under a name that is asked about each time it is read from its beginning.
     let shown = change(".git/hooks/pre-commit");

@@ -109,18 +109,16 @@ fn cases(file: &Path) -> Result<Vec<Case>, Vec<String>> {
     let text = match given_file::text(file, suite::BYTES_MAX, Pipes::Read) {
         Ok(text) => text,
         Err(error) => {
-            let name = file
-                .to_str()
-                .filter(|_| error.kind() == ErrorKind::NotFound);
-            let case = name
-                .and_then(Specimen::named)
-                .as_ref()
-                .map(super::examine::case);
-            return match case {
+            let unread = format!("cannot read cases from `{}`: {error}", file.display());
+            // What lies there was meant, whatever it is.
+            if error.kind() != ErrorKind::NotFound {
+                return Err(vec![unread]);
+            }
+            let specimen = file.to_str().and_then(Specimen::named);
+            return match specimen.as_ref().map(super::examine::case) {
                 Some(Ok(case)) => Ok(vec![case]),
                 Some(Err(_)) | None => Err(vec![format!(
-                    "cannot read cases from `{}`: {error}, and no campaign gives a case this name",
-                    file.display()
+                    "{unread}, and no campaign gives a case this name"
                 )]),
             };
         }

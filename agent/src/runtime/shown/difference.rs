@@ -29,25 +29,26 @@ pub(super) fn difference(
         (Some(old), None) => format!("{path}: {} go", in_bytes(old)),
         (None, None) => format!("{path}: nothing"),
     };
-    match in_lines(path, before, after, effort) {
+    match in_lines((path, path), before, after, effort) {
         Some(diff) if !diff.is_empty() => diff,
         Some(_) => format!("{}\n", sizes()),
         None => format!("{}, not shown as text\n", sizes()),
     }
 }
 
-/// The difference line by line, if both are texts; nothing if there is none.
+/// The difference line by line, if both are texts; nothing if there is none. The names are
+/// those of before and after.
 fn in_lines<'b>(
-    path: &str,
+    (old_path, path): (&str, &str),
     before: Option<&'b [u8]>,
     after: Option<&'b [u8]>,
     effort: &mut Effort,
 ) -> Option<String> {
-    let text = |side: Option<&'b [u8]>| match side {
+    let text = |path: &str, side: Option<&'b [u8]>| match side {
         None => Some(Cow::Borrowed("")),
         Some(bytes) => legible_at(path, bytes),
     };
-    let (before, old, new) = match (text(before), text(after)) {
+    let (before, old, new) = match (text(old_path, before), text(path, after)) {
         (Some(old), Some(new)) => (before, old, new),
         // What is to be there is shown, whatever was.
         (None, Some(new)) if after.is_some() => (None, Cow::Borrowed(""), new),
@@ -55,7 +56,7 @@ fn in_lines<'b>(
     };
     let (old, new) = (lines(&old), lines(&new));
     let names = (
-        before.map_or("/dev/null", |_| path),
+        before.map_or("/dev/null", |_| old_path),
         after.map_or("/dev/null", |_| path),
     );
     let diff = difflib::unified_within(
@@ -73,6 +74,17 @@ pub(super) fn with_content(
     head: &str,
     path: &str,
     digest: &Digest,
+    sides: (Option<&[u8]>, Option<&[u8]>),
+    effort: &mut Effort,
+) -> String {
+    with_content_of(head, (path, path), digest, sides, effort)
+}
+
+/// The same of a file that had another name before.
+pub(super) fn with_content_of(
+    head: &str,
+    (old_path, path): (&str, &str),
+    digest: &Digest,
     (before, after): (Option<&[u8]>, Option<&[u8]>),
     effort: &mut Effort,
 ) -> String {
@@ -80,7 +92,7 @@ pub(super) fn with_content(
         Some(Cow::Borrowed(text)) => escaped(text) == text,
         Some(Cow::Owned(_)) | None => false,
     };
-    match in_lines(path, before, after, effort) {
+    match in_lines((old_path, path), before, after, effort) {
         Some(diff) if [before, after].into_iter().flatten().all(is_exact) => {
             format!("{head}\n{diff}")
         }
