@@ -77,6 +77,12 @@ pub const CRASHES: &[Operation] = &[
     ("undo-move", || plan(&MOVE, true)),
     ("undo-directory", || plan(&DIRECTORY, true)),
     ("undo-delete", || plan(&DELETE, true)),
+    ("command-move-directory", || {
+        command("mv cz/full cz/moved; echo more >> cz/one.txt")
+    }),
+    ("command-move-between", || {
+        command("mkdir cz/n; mv cz/full/in.txt cz/two.txt cz/n; rm -r cz/full")
+    }),
 ];
 
 /// A step of a plan, and the call by which Hermes does the same.
@@ -236,6 +242,8 @@ fn files() -> Vec<FileSpec> {
         ("cz/two.txt", "two\n"),
         ("cz/three.txt", "three\n"),
         ("cz/four.txt", "four\n"),
+        ("cz/full/in.txt", "in\n"),
+        ("cz/full/deep/more.txt", "more\n"),
     ];
     let texts = texts.map(|(path, text)| spec(path, FileKind::Text(text.to_owned())));
     let empty = spec("cz/empty", FileKind::Dir(true));
