@@ -9,6 +9,7 @@ use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::Layer;
 use hermitcrab_sandbox::journal::{Commit, UndoError};
+use hermitcrab_sandbox::spawn::Finished;
 
 use super::{At, Cut};
 use crate::support::arranged::{ORDINARY, Run, twice};
@@ -28,6 +29,22 @@ fn ran(workspace: &Workspace, journal: &Journal, script: &str) -> Commit {
 
 fn opened(workspace: &Workspace) -> Journal {
     Journal::open(workspace.state.path()).unwrap().0
+}
+
+/// What was changed meanwhile is told, and nothing is done and nothing kept.
+fn is_a_conflict(workspace: &Workspace, finished: &Finished, which: usize) {
+    let before = tree(workspace.path());
+    let journal = opened(workspace);
+    let done = commit_in(&journal, &finished.changes[0], workspace);
+    let failure = done.failure.unwrap();
+    assert_eq!(
+        failure.error.code(),
+        Some(DenialCode::ChangedSinceShown),
+        "{which}: {failure:?}"
+    );
+    assert!(failure.stuck.is_empty(), "{which}: {failure:?}");
+    assert_eq!(tree(workspace.path()), before, "{which}");
+    assert!(journal.list().unwrap().is_empty(), "{which}");
 }
 
 #[test]
@@ -336,20 +353,7 @@ fn a_directory_that_holds_more_or_something_else_by_then_stays_where_it_is() {
         workspace.file("d/in/b", "b\n");
         let finished = workspace.run("mv d e; echo n > n");
         meanwhile(&workspace);
-        let before = tree(workspace.path());
-        let journal = opened(&workspace);
-        let failure = commit_in(&journal, &finished.changes[0], &workspace)
-            .failure
-            .unwrap();
-        let code = failure.error.code();
-        assert_eq!(
-            code,
-            Some(DenialCode::ChangedSinceShown),
-            "{which}: {failure:?}"
-        );
-        assert!(failure.stuck.is_empty(), "{which}: {failure:?}");
-        assert_eq!(tree(workspace.path()), before, "{which}");
-        assert!(journal.list().unwrap().is_empty());
+        is_a_conflict(&workspace, &finished, which);
     }
     // Something that somebody put there since keeps it from going back.
     let workspace = Workspace::new();
@@ -472,23 +476,12 @@ fn a_mode_is_not_given_to_what_holds_something_else_by_then_or_has_got_another_n
             fs::remove_file(workspace.path().join("run")).unwrap();
         },
     ];
-    for meanwhile in meanwhile {
+    for (which, meanwhile) in meanwhile.iter().enumerate() {
         let workspace = Workspace::new();
         workspace.file("run", "#!/bin/sh\n");
         let finished = workspace.run("chmod 755 run; echo n > n");
         meanwhile(&workspace);
-        let before = tree(workspace.path());
-        let journal = opened(&workspace);
-        let failure = commit_in(&journal, &finished.changes[0], &workspace)
-            .failure
-            .unwrap();
-        assert_eq!(
-            failure.error.code(),
-            Some(DenialCode::ChangedSinceShown),
-            "{failure:?}"
-        );
-        assert_eq!(tree(workspace.path()), before);
-        assert!(journal.list().unwrap().is_empty());
+        is_a_conflict(&workspace, &finished, which);
     }
     // A name it got before the commit: it is replaced as a whole.
     let workspace = Workspace::new();
