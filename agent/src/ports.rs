@@ -76,6 +76,10 @@ pub trait BufferPort {
 
     /// A call of this agent has put this in place, whether anybody was asked or not.
     fn wrote(&mut self, _by: AgentId, _file: FileDiff) {}
+
+    /// A call of this agent has changed a file of which the editor holds changes that are not
+    /// saved, and nobody was asked; in words.
+    fn unsaved(&mut self, _by: AgentId, _words: String) {}
 }
 
 /// One file of what is asked about: what is there and what would be.

@@ -35,6 +35,8 @@ pub struct Current {
     pub showed: Vec<ToolCallContent>,
     /// What it put in place, as the editor is to show it.
     pub written: WrittenFiles,
+    /// Which files it changed that are not saved, a line for each.
+    pub unsaved: Vec<String>,
 }
 
 /// What a call put in place: each file once, and no more than is shown.
@@ -144,6 +146,7 @@ impl Scene {
             shown: None,
             showed: Vec::new(),
             written: WrittenFiles::default(),
+            unsaved: Vec::new(),
         });
         id
     }
@@ -261,6 +264,11 @@ impl BufferPort for Buffers {
     fn wrote(&mut self, by: AgentId, file: FileDiff) {
         if let Some(call) = self.scene.borrow_mut().call_of_mut(by) {
             call.written.take(file);
+        }
+    }
+    fn unsaved(&mut self, by: AgentId, words: String) {
+        if let Some(call) = self.scene.borrow_mut().call_of_mut(by) {
+            call.unsaved.push(words);
         }
     }
 }

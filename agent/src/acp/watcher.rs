@@ -54,7 +54,13 @@ fn content_of(call: &Current, result: &ToolResult) -> Option<Vec<ToolCallContent
     let agreed = stands.then_some(call.showed.iter().cloned());
     let words = updates::text(&updates::readable(&result.text));
     let changed = agreed.into_iter().flatten().chain(written);
-    Some(std::iter::once(words).chain(changed).collect())
+    let unsaved = (!call.unsaved.is_empty()).then(|| updates::text(&call.unsaved.join("\n")));
+    Some(
+        std::iter::once(words)
+            .chain(changed)
+            .chain(unsaved)
+            .collect(),
+    )
 }
 
 impl Watch for Watcher<'_> {

@@ -224,7 +224,10 @@ impl Hands<'_> {
                 } => {
                     self.is_saved_as(place, before)?;
                 }
-                // Nothing that an editor holds as a text, or moved whatever it holds.
+                FileChange::Move { from, extent, .. } if *extent == Extent::Alone => {
+                    self.is_saved_to_move(from)?;
+                }
+                // Nothing that an editor holds as a text.
                 FileChange::RemoveDir { .. }
                 | FileChange::RemoveLink { .. }
                 | FileChange::PutLink { .. }

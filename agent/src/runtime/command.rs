@@ -41,6 +41,7 @@ mod settle;
 mod shell;
 mod short;
 mod typed;
+mod unsaved;
 
 pub use self::apart::LeftOut;
 pub use self::check::checked_text;

@@ -247,10 +247,21 @@ impl Hands<'_> {
     /// The same of one that holds this. To be gone or to have another name is a change as well:
     /// what was typed would be saved as a file that nobody meant to be there.
     pub(super) fn is_saved_as(&mut self, place: &Place, old: &[u8]) -> Result<(), Stop> {
-        // Editors keep line ends to themselves.
-        let plain = |text: &str| text.replace("\r\n", "\n");
-        match (self.in_the_editor(place), std::str::from_utf8(old)) {
-            (Some(seen), Ok(old)) if plain(&seen) != plain(old) => Err(not_saved(place)),
+        match self.in_the_editor(place) {
+            Some(seen) if is_otherwise(&seen, old) => Err(not_saved(place)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same of one that is moved whatever it holds. What may not be read is nothing that
+    /// could be told apart.
+    pub(super) fn is_saved_to_move(&mut self, place: &Place) -> Result<(), Stop> {
+        let Some(seen) = self.in_the_editor(place) else {
+            return Ok(());
+        };
+        match self.before(place)? {
+            Before::File(old) if is_otherwise(&seen, &old) => Err(not_saved(place)),
+            Before::Long(old) if sha256(seen.as_bytes()) != old.digest => Err(not_saved(place)),
             _ => Ok(()),
         }
     }
@@ -429,6 +440,13 @@ pub(super) fn action_on_tree(verb: Verb, place: &Place, content: Digest) -> Resu
 
 pub(super) fn unknown(place: &Place) -> Stop {
     Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
+}
+
+/// Whether an editor that shows this holds changes of a file that holds that.
+pub(super) fn is_otherwise(seen: &str, saved: &[u8]) -> bool {
+    // Editors keep line ends to themselves, and show a text of bytes that are none as they like.
+    let plain = |text: &str| text.replace("\r\n", "\n");
+    std::str::from_utf8(saved).is_ok_and(|saved| plain(seen) != plain(saved))
 }
 
 fn not_saved(place: &Place) -> Stop {

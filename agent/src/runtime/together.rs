@@ -131,6 +131,8 @@ enum Wanted {
     Text(String, Sender<Option<String>>),
     /// A file was put in place.
     Wrote(usize, Box<FileDiff>),
+    /// One was changed that is not saved, in words.
+    Unsaved(usize, String),
     /// Nothing more: it is over, or broke down.
     Over(usize, Option<Box<Left>>),
 }
@@ -279,6 +281,12 @@ impl Runtime {
                     self.user.about(begins_at.saturating_add(place));
                     if let Some(port) = &mut self.buffers {
                         port.wrote(by, *file);
+                    }
+                }
+                Wanted::Unsaved(place, words) => {
+                    self.user.about(begins_at.saturating_add(place));
+                    if let Some(port) = &mut self.buffers {
+                        port.unsaved(by, words);
                     }
                 }
                 Wanted::Over(place, what) => {
@@ -522,6 +530,11 @@ impl BufferPort for Afar {
     fn wrote(&mut self, _by: AgentId, file: FileDiff) {
         // Where nobody listens, nobody sees it.
         let _told = self.wanted.send(Wanted::Wrote(self.place, Box::new(file)));
+    }
+
+    fn unsaved(&mut self, _by: AgentId, words: String) {
+        // The same.
+        let _told = self.wanted.send(Wanted::Unsaved(self.place, words));
     }
 }
 

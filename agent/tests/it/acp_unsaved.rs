@@ -131,3 +131,80 @@ fn what_is_not_saved_is_not_edited_removed_or_moved_under_its_user() {
         assert_ne!(editor.text("a.txt").as_deref(), Some("alpha\n"), "{patch}");
     }
 }
+
+/// What a question shows beside its files.
+fn shown(question: &Value) -> String {
+    question["toolCall"]["content"].to_string()
+}
+
+#[test]
+fn who_is_asked_about_what_a_command_changed_is_told_what_is_not_saved() {
+    const TOLD: &str = "a.txt: the editor holds changes that are not saved";
+    for command in ["echo beta > a.txt", "rm a.txt", "mv a.txt b.txt"] {
+        let (mut editor, session) = reading();
+        let script = calls(&[json!(["terminal", {"command": command}])]);
+        typing(&mut editor, &session, &script, &holds("typed\n"));
+        let questions = editor.questions();
+        assert_eq!(questions.len(), 1, "{command}");
+        assert!(
+            shown(&questions[0]).contains(TOLD),
+            "{command} {questions:?}"
+        );
+        // What is typed is its user's; what a command did is kept as they were shown.
+        assert_ne!(
+            editor.text("a.txt").as_deref(),
+            Some("alpha\n"),
+            "{command}"
+        );
+    }
+    // Nothing is said of what is saved, or of a file that the command made.
+    for (command, held) in [
+        ("echo beta > a.txt", "alpha\n"),
+        ("echo new > c.txt", "typed\n"),
+    ] {
+        let (mut editor, session) = reading();
+        let script = calls(&[json!(["terminal", {"command": command}])]);
+        typing(&mut editor, &session, &script, &holds(held));
+        let questions = editor.questions();
+        assert_eq!(questions.len(), 1, "{command}");
+        assert!(
+            !shown(&questions[0]).contains("not saved"),
+            "{command} {questions:?}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_moves_no_file_of_which_something_is_not_saved() {
+    let (mut editor, session) = reading();
+    let plan = json!({"version": 1, "summary": "another name", "steps": [
+        {"id": "move", "call": "move_file", "with": {"from": "a.txt", "to": "b.txt"}},
+        {"id": "say", "answer": "moved"}
+    ]});
+    let prompt = json!(format!("/plan {}", json!([plan.to_string()])));
+    typing(&mut editor, &session, &prompt, &holds("typed\n"));
+    let said = Value::from(editor.updates("tool_call_update")).to_string() + &editor.said();
+    assert!(said.contains("changes that are not saved"), "{said}");
+    assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
+    // What its user saved is moved.
+    typing(&mut editor, &session, &prompt, &holds("alpha\n"));
+    assert_eq!(editor.text("a.txt"), None);
+    assert_eq!(editor.text("b.txt").as_deref(), Some("alpha\n"));
+}
+
+#[test]
+fn where_nobody_is_asked_it_is_told_beside_the_commands_output() {
+    let (mut editor, session) = reading();
+    let mode = json!({"sessionId": session, "modeId": "workspace"});
+    editor.call("session/set_mode", mode);
+    let script = calls(&[json!(["terminal", {"command": "echo beta > a.txt; echo done"}])]);
+    typing(&mut editor, &session, &script, &holds("typed\n"));
+    assert_eq!(editor.questions(), [] as [Value; 0]);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("beta\n"));
+    let shown = editor
+        .updates("tool_call_update")
+        .pop()
+        .unwrap()
+        .to_string();
+    assert!(shown.contains("a.txt: the editor holds changes"), "{shown}");
+}

@@ -121,6 +121,8 @@ impl Hands<'_> {
         sets: &[(&Seen, &ChangeSet)],
     ) -> Result<Option<Unsettled>, Stop> {
         let mut at = None;
+        let unsaved = self.unsaved(sets);
+        let by = self.by;
         let listed: Vec<(String, &ChangeSet)> = sets
             .iter()
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
@@ -131,19 +133,24 @@ impl Hands<'_> {
         let changes = sets.iter().map(|(_, set)| set.changes().len()).sum();
         let detail = turn.user.detail(changes);
         let machine = turn.machine;
+        let mut is_asked = false;
         let begun = turn.begin(
             event,
-            |question| match detail {
-                Detail::Whole => {
-                    let each_time: Vec<_> = machine.look(|session| {
-                        let asked = |(seen, set): &(&Seen, &ChangeSet)| {
-                            shown::asked_each_time(question, session.rules(), seen.dir, set)
-                        };
-                        sets.iter().map(asked).collect()
-                    });
-                    shown::changes(question, command, &listed, &each_time)
-                }
-                Detail::Stat => shown::stat(question, command, &listed),
+            |question| {
+                is_asked = true;
+                let shown = match detail {
+                    Detail::Whole => {
+                        let each_time: Vec<_> = machine.look(|session| {
+                            let asked = |(seen, set): &(&Seen, &ChangeSet)| {
+                                shown::asked_each_time(question, session.rules(), seen.dir, set)
+                            };
+                            sets.iter().map(asked).collect()
+                        });
+                        shown::changes(question, command, &listed, &each_time)
+                    }
+                    Detail::Stat => shown::stat(question, command, &listed),
+                };
+                shown.with(unsaved.clone())
             },
             |permits| {
                 let mut permits = permits.into_iter();
@@ -186,7 +193,15 @@ impl Hands<'_> {
             .note_recovered()
             .map_err(|error| Stop::Broken(error.to_string()))?;
         match begun {
-            Ok((_, Ok(()))) => Ok(None),
+            Ok((_, Ok(()))) => {
+                // Else it stood in the question.
+                if let Some(port) = self.runtime.buffers.as_mut().filter(|_| !is_asked) {
+                    for line in unsaved {
+                        port.unsaved(by, line);
+                    }
+                }
+                Ok(None)
+            }
             Ok((_, Err(Stop::Refused { denial, asked }))) => {
                 Ok(Some(Unsettled { denial, asked, at }))
             }
