@@ -45,7 +45,10 @@ use super::{
     turn::{Reach, Stop, Turn},
     visible,
 };
-use crate::{digest::sha256, ports::FileDiff};
+use crate::{
+    digest::{Running, sha256},
+    ports::FileDiff,
+};
 
 pub use self::{
     long::{Content, Passed, Taker},
@@ -235,7 +238,7 @@ impl Hands<'_> {
             Before::File(old) => return self.is_saved_as(place, old),
             Before::Long(old) => self
                 .in_the_editor(place)
-                .is_none_or(|seen| sha256(seen.as_bytes()) == old.digest),
+                .is_none_or(|seen| is_text_of(&seen, old.digest)),
         };
         if is_saved {
             Ok(())
@@ -457,4 +460,22 @@ fn not_saved(place: &Place) -> Stop {
             place.below
         ),
     ))
+}
+
+/// Whether this text has that digest, whichever way its lines end: editors keep that to themselves.
+fn is_text_of(seen: &str, digest: Digest) -> bool {
+    let ending = |end: &str| {
+        let mut running = Running::default();
+        for line in seen.split_inclusive('\n') {
+            match line.strip_suffix('\n') {
+                Some(line) => {
+                    running.add(line.strip_suffix('\r').unwrap_or(line).as_bytes());
+                    running.add(end.as_bytes());
+                }
+                None => running.add(line.as_bytes()),
+            }
+        }
+        running.end()
+    };
+    sha256(seen.as_bytes()) == digest || ending("\r\n") == digest || ending("\n") == digest
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use hermitcrab::{
-    ports::ProgressPort,
+    ports::{BufferPort, ProgressPort},
     runtime::{Fate, GrantWords},
 };
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
@@ -354,4 +354,43 @@ fn what_is_no_text_is_told_without_reading_all_of_it() {
     );
     let found = called(&mut bench, "search_files", json!({"pattern": "text"}));
     assert_eq!(found, json!({"total_count": 0}));
+}
+
+/// An editor that shows this text of every file.
+struct Shows(String);
+
+impl BufferPort for Shows {
+    fn text(&mut self, _path: &str) -> Option<String> {
+        Some(self.0.clone())
+    }
+}
+
+#[test]
+fn what_an_editor_holds_of_a_long_file_is_compared_and_line_ends_are_its_own() {
+    let line = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
+    let text = |end: &str| format!("{line}{end}").repeat((65 << 20) / 64);
+    let plain = text("\n");
+    for (on_disk, shown, is_saved) in [
+        (&plain, plain.clone(), true),
+        (&text("\r\n"), plain.clone(), true),
+        (&plain, text("\r\n"), true),
+        (&plain, format!("{plain}typed"), false),
+        (&text("\r\n"), plain.replacen('0', "typed", 1), false),
+    ] {
+        let mut bench = Bench::with_files();
+        bench.put("long.txt", on_disk);
+        bench.runtime.read_through(Box::new(Shows(shown)));
+        let agent = bench.runtime.first_agent();
+        let words = GrantWords::new("fs.*", &bench.workspace.to_string_lossy());
+        bench.runtime.grant(agent, &words).unwrap();
+        let report = bench.call(
+            "write_file",
+            json!({"path": "long.txt", "content": "short\n"}),
+        );
+        // Its lines go on ending as they did.
+        let is_written = bench.text("long.txt").unwrap().trim_end() == "short";
+        assert_eq!(is_written, is_saved, "{}", report.text);
+        let is_told = report.text.contains("changes that are not saved");
+        assert_eq!(is_told, !is_saved, "{}", report.text);
+    }
 }
