@@ -8,12 +8,16 @@ use hermitcrab_core::{
     action::Action,
     approval::Reply,
     approval::Scope,
-    authority::{Authority, Cap, Host, HostPattern, Name, Object, Port, Program, Verb},
+    authority::{
+        Authority, Cap, Extension, ExtensionName, Host, HostPattern, Name, Object, ObjectKind,
+        Port, Program, Verb,
+    },
     digest::Digest,
     grant::{AgentId, Uses},
     label::{Label, Readers, Source},
     outcome::DenialCode,
     session::{Asking, Attenuation, Call, Event},
+    time::{Instant, Millis},
     tool::Tool,
 };
 use support::{Bench, Came, SESSION, any_program};
@@ -250,4 +254,91 @@ fn before_a_call_a_grant_vouches_for_a_clean_agent_and_not_for_one_that_has_read
     assert!(vouches(&bench));
     hear(&mut bench, AgentId::FIRST, Source::Network);
     assert!(!vouches(&bench));
+}
+
+#[test]
+fn whatever_changes_something_or_lets_data_out_is_asked_about_after_reading() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let grant = bench.grant(any_program(), Uses::Uncounted, SESSION);
+    hear(&mut bench, AgentId::FIRST, Source::File);
+    let name = |name: &str| Name::parse(name).unwrap();
+    for verb in Verb::ALL.into_iter().chain([Verb::Extension]) {
+        let object = match verb.object_kind() {
+            ObjectKind::Dir => Object::tree(bench.dir, support::path("a")),
+            ObjectKind::Program => Object::Program(Program::AnyInView),
+            ObjectKind::Host => Object::Host(Host {
+                name: HostPattern::Exact(name("example.com")),
+                port: Port::Any,
+            }),
+            ObjectKind::Secret => Object::Secret(name("token")),
+            ObjectKind::Model => Object::Model(name("m")),
+            ObjectKind::Session => Object::Session,
+            ObjectKind::Extension => Object::Extension(Extension {
+                name: ExtensionName::parse("x.acme.deploy").unwrap(),
+                on: None,
+            }),
+        };
+        let action = Action::new(verb, object, Digest::NONE).unwrap();
+        let session = &bench.session;
+        let is_free =
+            session
+                .flow()
+                .vouches_so_far(session.table(), AgentId::FIRST, grant, &action);
+        let expected = match verb {
+            Verb::FsList
+            | Verb::FsRead
+            | Verb::SessionRead
+            | Verb::UserAsk
+            | Verb::AgentSpawn
+            | Verb::ModelSend
+            | Verb::ProcExec => true,
+            Verb::FsCreate
+            | Verb::FsModify
+            | Verb::FsDelete
+            | Verb::FsMount
+            | Verb::NetConnect
+            | Verb::NetListen
+            | Verb::SecretUse
+            | Verb::ConfigChange
+            | Verb::Extension => false,
+        };
+        assert_eq!(is_free, expected, "{verb}");
+    }
+}
+
+#[test]
+fn what_is_made_of_two_comes_from_both_and_is_for_those_both_are_for() {
+    let only = |names: &[&str]| {
+        Readers::Only(
+            names
+                .iter()
+                .map(|name| Name::parse(name).unwrap())
+                .collect(),
+        )
+    };
+    for (one, other, expected) in [
+        (Readers::Anyone, Readers::Anyone, Readers::Anyone),
+        (Readers::Anyone, only(&["ann"]), only(&["ann"])),
+        (only(&["ann", "bob"]), only(&["bob", "eve"]), only(&["bob"])),
+        (only(&["ann"]), only(&["bob"]), only(&[])),
+    ] {
+        for (one, other) in [(&one, &other), (&other, &one)] {
+            let file = Label::new(Source::File, one.clone());
+            let joined = file.join(&Label::new(Source::Network, other.clone()));
+            assert_eq!(*joined.readers(), expected, "{one:?} {other:?}");
+            let sources: Vec<Source> = joined.sources().collect();
+            assert_eq!(sources, [Source::File, Source::Network]);
+        }
+    }
+}
+
+#[test]
+fn a_grant_counts_at_its_deadline_and_not_a_moment_longer() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let reading = bench.on_files(&[Verb::FsRead], ".");
+    let grant = bench.grant(reading, Uses::Uncounted, support::for_seconds(10));
+    let at = |millis: u64| Instant::BOOT.after(Millis::new(millis));
+    let table = bench.session.table();
+    assert_eq!(table.usable(grant, at(10_000)), Ok(()));
+    assert_eq!(table.usable(grant, at(10_001)), Err(DenialCode::Expired));
 }

@@ -272,4 +272,6 @@ fn a_spawn_that_fails_half_way_keeps_the_chain_and_leaves_no_grant() {
         kinds.take(3).collect::<Vec<_>>(),
         ["refused", "revoked", "forwarded"]
     );
+    // Nor an agent, which would be one of those that can be started.
+    assert_eq!(bench.session.children(first).count(), 0);
 }

@@ -11,7 +11,7 @@ use hermitcrab_core::{
     limits::{CHILDREN_PER_AGENT_MAX, DEADLINE_GRACE, DELEGATION_DEPTH_MAX, GRANT_LIFETIME_MAX},
     outcome::{DenialCode, Outcome},
     rules::Isolation,
-    session::{Asking, Event, GrantSpec},
+    session::{Asking, Attenuation, Event, GrantSpec},
     standing::{
         Audience, BootId, Kept, PortableAuthority, PortableCap, PortableObject, Standing,
         StandingId, Surroundings, WallTime,
@@ -408,6 +408,15 @@ fn the_end_of_a_parent_ends_its_children_and_what_they_run() {
         assert_eq!(bench.spawn(agent, &[]), Err(DenialCode::UnknownAgent));
         let more = bench.try_grant(agent, any_program(), Uses::Uncounted, SESSION);
         assert_eq!(more.unwrap_err().code(), DenialCode::UnknownAgent);
+        let part = bench.attenuate(Attenuation {
+            by: AgentId::FIRST,
+            from: grant,
+            holder: agent,
+            authority: any_program(),
+            uses: Uses::Uncounted,
+            lifetime: SESSION,
+        });
+        assert_eq!(part.unwrap_err().code(), DenialCode::UnknownAgent);
         assert_eq!(bench.step(Event::EndAgent(agent)), dead);
     }
     assert_eq!(bench.run("go on"), Came::Permitted(1));

@@ -186,6 +186,21 @@ fn that_something_happens_can_tell_as_much_as_what_it_says() {
     };
     let found = unseen(with(step("if", told)), &["ann", "mail"]);
     assert_eq!(found, [(None, "bob".to_owned())]);
+    // And so can what was put down because of it.
+    let says = Expr::Apply(Builtin::Eq, vec![at("s.text"), text("words")]);
+    let told = What::If {
+        test: says,
+        then: vec![step("y", What::Let(text("yes"))), send(&["bob"], at("y"))],
+        or_else: Vec::new(),
+    };
+    let found = unseen(with(step("if", told)), &["ann", "mail"]);
+    assert_eq!(
+        found,
+        [
+            (Some("text".to_owned()), "bob".to_owned()),
+            (None, "bob".to_owned())
+        ]
+    );
 }
 
 #[test]
@@ -330,7 +345,15 @@ fn what_a_tool_was_asked_is_in_its_answer_and_what_it_was_given_is_not() {
         steps.push(send(&["bob"], at("t.text")));
         let summary = String::new();
         let plan = check(PlanDraft { summary, steps }, toolbox.clone(), rules).unwrap();
-        plan.notices().iter().any(|notice| notice.unseen.is_some())
+        let is_told = plan.notices().iter().any(|notice| notice.unseen.is_some());
+        let (calls, _) = run(plan, |call| match call.tool.as_str() {
+            "send" => Reply::Result(Raw::Nothing),
+            _ => read_reply("words"),
+        });
+        let concerns = &calls.last().unwrap().concerns;
+        let is_found = concerns.iter().any(|concern| concern.reader.is_some());
+        assert_eq!(is_told, is_found, "{tool}");
+        is_told
     };
     assert!(told("find", FlowRules::STRICT));
     assert!(!told("store", FlowRules::STRICT));
@@ -352,4 +375,127 @@ fn a_call_that_shows_a_value_for_some_is_steered_by_that_value() {
     assert!(!steered(at("s.text")).admits_named("bob"));
     assert!(steered(at("s.text")).admits_named("ann"));
     assert!(steered(at("o.text")).admits_named("bob"));
+}
+
+#[test]
+fn a_call_that_happens_because_of_what_is_for_some_is_steered_by_that() {
+    let readers = ["ann", "mail"];
+    let mut all = tools(&readers).all().to_vec();
+    // A tool's own field: that it decides whether something happens is no matter by itself.
+    all.push(Signature {
+        readers: Some(
+            readers
+                .iter()
+                .map(|name| Name::parse(name).unwrap())
+                .collect(),
+        ),
+        ..tool(
+            "flag",
+            vec![],
+            Kind::record(&[("set", Kind::Truth.at(Level::Service))]).at(Level::Service),
+            None,
+        )
+    });
+    let told = What::If {
+        test: at("f.set"),
+        then: vec![send(&["bob"], text("yes"))],
+        or_else: Vec::new(),
+    };
+    let steps = vec![call("f", "flag", &[]), step("if", told)];
+    let draft = PlanDraft {
+        summary: String::new(),
+        steps,
+    };
+    let plan = check(draft, Arc::new(Toolbox::new(all)), FlowRules::STRICT).unwrap();
+    let (calls, _) = run(plan, |call| match call.tool.as_str() {
+        "flag" => Reply::Result(Raw::Record(vec![("set".into(), Raw::Truth(true))])),
+        _ => Reply::Result(Raw::Nothing),
+    });
+    let last = calls.last().unwrap();
+    let concerns: Vec<_> = last
+        .concerns
+        .iter()
+        .map(|one| (&one.argument, &one.reader))
+        .collect();
+    assert_eq!(concerns, [(&None, &Some("bob".to_owned()))]);
+    assert!(!last.steered_by.admits_named("bob"));
+    assert!(last.steered_by.admits_named("ann"));
+}
+
+#[test]
+fn whoever_is_named_anywhere_in_an_argument_is_a_reader() {
+    let to = Kind::record(&[
+        ("who", user(Kind::Text)),
+        ("all", user(Kind::list(user(Kind::Text)))),
+    ]);
+    let mut all = tools(&["ann", "mail"]).all().to_vec();
+    all.push(Signature {
+        reaches: vec![Reach::NamedBy("to".into())],
+        ..tool(
+            "post",
+            vec![
+                param("to", to, Role::Target),
+                param("text", Kind::Text, Role::Content),
+            ],
+            user(Kind::Nothing),
+            Some(Verb::NetConnect),
+        )
+    });
+    let toolbox = Arc::new(Toolbox::new(all));
+    let seen_by = |who: &str, other: &str| {
+        let to = Expr::Record(vec![
+            ("who".into(), text(who)),
+            ("all".into(), Expr::List(vec![text("ann"), text(other)])),
+        ]);
+        let steps = with(call("post", "post", &[("to", to), ("text", at("s.text"))]));
+        let summary = String::new();
+        let draft = PlanDraft { summary, steps };
+        let plan = check(draft, toolbox.clone(), FlowRules::STRICT).unwrap();
+        let (calls, _) = run(plan, |call| match call.tool.as_str() {
+            "post" => Reply::Result(Raw::Nothing),
+            _ => read_reply("words"),
+        });
+        let concerns = calls.last().unwrap().concerns.clone();
+        concerns.into_iter().find_map(|concern| concern.reader)
+    };
+    assert_eq!(seen_by("ann", "ann"), None);
+    assert_eq!(seen_by("bob", "ann").as_deref(), Some("bob"));
+    assert_eq!(seen_by("ann", "bob").as_deref(), Some("bob"));
+}
+
+#[test]
+fn what_is_put_together_of_two_secrets_is_for_those_both_are_for() {
+    let only = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| Name::parse(name).unwrap())
+            .collect()
+    };
+    let mut all = tools(&["ann", "mail"]).all().to_vec();
+    all.push(Signature {
+        readers: Some(only(&["bob", "mail"])),
+        ..tool(
+            "other",
+            vec![],
+            Kind::record(&[("text", user(Kind::Text))]).at(Level::User),
+            None,
+        )
+    });
+    let toolbox = Arc::new(Toolbox::new(all));
+    for (to, is_among) in [("ann", false), ("bob", false), ("mail", true)] {
+        let mut steps = with(call("p", "other", &[]));
+        steps.push(send(&[to], Expr::Text(vec![at("s.text"), at("p.text")])));
+        let summary = String::new();
+        let draft = PlanDraft { summary, steps };
+        let plan = check(draft, toolbox.clone(), FlowRules::STRICT).unwrap();
+        let told = plan.notices().iter().any(|notice| notice.unseen.is_some());
+        assert_eq!(told, !is_among, "{to}");
+        let (calls, _) = run(plan, |call| match call.tool.as_str() {
+            "send" => Reply::Result(Raw::Nothing),
+            _ => read_reply("words"),
+        });
+        let concerns = &calls.last().unwrap().concerns;
+        let found = concerns.iter().any(|concern| concern.reader.is_some());
+        assert_eq!(found, !is_among, "{to}");
+    }
 }

@@ -215,6 +215,31 @@ fn data_that_decides_a_change_is_told_before_and_at_the_call() {
 }
 
 #[test]
+fn what_decides_that_a_call_happens_steers_it() {
+    let told = What::If {
+        test: Expr::Apply(Builtin::Contains, vec![at("r.text"), text("yes")]),
+        then: vec![call("d", "delete", &[("path", text("fixed"))])],
+        or_else: vec![],
+    };
+    let read = call("r", "read", &[("path", text("list.txt"))]);
+    let plan = checked(vec![read, step("maybe", told)]).unwrap();
+    let (calls, _) = run(plan, |_| read_reply("yes"));
+    assert_eq!(calls[1].concerns.len(), 1);
+    assert_eq!(calls[1].steered_by.level(), Level::Untrusted);
+    let label = calls[1].steered_by.label();
+    assert!(label.sources().any(|source| source == Source::File));
+}
+
+#[test]
+fn a_plan_that_is_cancelled_before_it_began_does_nothing() {
+    let steps = vec![call("d", "delete", &[("path", text("fixed"))])];
+    let mut machine = Machine::new(checked(steps).unwrap());
+    machine.cancel();
+    assert!(matches!(machine.go_on(), Next::Done));
+    assert!(machine.reports().is_empty());
+}
+
+#[test]
 fn the_union_of_wants_names_the_places_the_plan_itself_names() {
     let plan = checked(vec![
         call("r", "read", &[("path", text("a"))]),
