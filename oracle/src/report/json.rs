@@ -100,3 +100,48 @@ pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     let bytes = bytes_of(path).map_err(|error| cannot(&error))?;
     String::from_utf8(bytes).map_err(|error| cannot(&error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LOG, Log, SUMMARY, read_results, read_summary, write_summary};
+    use crate::report::html::tests::result;
+    use crate::result::Summary;
+    use crate::verdict::Kind;
+
+    #[test]
+    fn a_run_that_begins_leaves_nothing_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("report");
+        let mut log = Log::create(&folder).unwrap();
+        log.add(&result("a", Kind::Equal, "")).unwrap();
+        write_summary(&folder, &Summary::default()).unwrap();
+        assert!(read_summary(&folder).is_ok());
+        assert_eq!(read_results(&folder).unwrap().len(), 1);
+        // It may be killed before it has a summary of its own.
+        let _log = Log::create(&folder).unwrap();
+        assert!(!folder.join(SUMMARY).exists());
+        assert!(read_results(&folder).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_case_whose_line_was_cut_off_did_not_end_and_any_other_line_is_a_result() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let mut log = Log::create(folder).unwrap();
+        for id in ["a", "b"] {
+            log.add(&result(id, Kind::Weaker, "")).unwrap();
+        }
+        let path = folder.join(LOG);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let ids = || -> Result<Vec<String>, String> {
+            let results = read_results(folder)?.into_iter();
+            Ok(results.map(|result| result.id).collect())
+        };
+        assert_eq!(ids().unwrap(), ["a", "b"]);
+        std::fs::write(&path, whole.get(..whole.len() - 9).unwrap()).unwrap();
+        assert_eq!(ids().unwrap(), ["a"]);
+        std::fs::write(&path, whole.replacen('{', "", 1)).unwrap();
+        let why = ids().unwrap_err();
+        assert!(why.starts_with("line 1 of `"), "{why}");
+    }
+}

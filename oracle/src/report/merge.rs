@@ -159,6 +159,34 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_two_agents_are_not_one_run_and_the_time_of_all_is_told() {
+        let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
+        let suites = suite::load(&vectors).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let part = |place: usize, agent: &str| {
+            let part = folder.path().join(format!("{place}-{agent}"));
+            let one = result(&suites.cases[place].id, Kind::Equal, "");
+            json::Log::create(&part).unwrap().add(&one).unwrap();
+            let mut summary = Summary {
+                hermes: "0.19.0".to_owned(),
+                agent: agent.to_owned(),
+                wall_ms: 40,
+                ..Summary::default()
+            };
+            summary.add(&one);
+            json::write_summary(&part, &summary).unwrap();
+            part
+        };
+        let merged = read(&[part(0, "0.1.0"), part(1, "0.1.0")], &suites, &[]).unwrap();
+        assert_eq!((merged.results.len(), merged.wall_ms), (2, 80));
+        let why = read(&[part(0, "0.1.0"), part(1, "0.2.0")], &suites, &[]).unwrap_err();
+        assert!(
+            why.ends_with("agent 0.2.0 with Hermes 0.19.0; they cannot be merged"),
+            "{why}"
+        );
+    }
+
+    #[test]
     fn parts_of_chosen_suites_are_whole_and_a_lost_one_is_noticed() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
         let suites = suite::load(&vectors).unwrap();

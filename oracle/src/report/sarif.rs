@@ -222,6 +222,37 @@ mod tests {
     }
 
     #[test]
+    fn a_page_knows_each_bucket_again_and_none_for_another() {
+        let known = |rows: &[Row]| -> Vec<String> {
+            let document: serde_json::Value =
+                serde_json::from_str(&to_json(rows, "0.19.0").unwrap()).unwrap();
+            let results = document["runs"][0]["results"].as_array().unwrap();
+            results
+                .iter()
+                .map(|told| told["partialFingerprints"][KNOWN_BY_PAGES].to_string())
+                .collect()
+        };
+        let weaker = row(0, VerdictClass::Fail, "weaker");
+        let of_another_suite = Row {
+            suite: "smoke".into(),
+            ..row(1, VerdictClass::Fail, "weaker")
+        };
+        let of_another_code = row(2, VerdictClass::Fail, "beyond-grant");
+        let one = known(std::slice::from_ref(&weaker));
+        // More of the same is the same alert.
+        let again = Row {
+            case_id: "case-9".into(),
+            ..weaker.clone()
+        };
+        assert_eq!(known(&[weaker.clone(), again]), one);
+        let mut all = known(&[weaker, of_another_suite, of_another_code]);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 3, "{all:?}");
+        assert!(all.contains(&one[0]));
+    }
+
+    #[test]
     fn an_alert_stands_at_the_line_of_its_case_and_says_what_it_means() {
         let rows: Vec<Row> = (0..9)
             .map(|n| row(n, VerdictClass::Fail, "weaker"))

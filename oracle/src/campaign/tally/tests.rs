@@ -29,6 +29,34 @@ fn an_unsafe_agent_decides_the_exit_and_a_known_finding_only_raises_its_count() 
 }
 
 #[test]
+fn verdicts_and_reasons_for_none_are_counted_by_their_words() {
+    let mut tally = Tally::default();
+    for (fate, verdict, why) in [
+        (Fate::Served, Some("equal"), None),
+        (Fate::Served, Some("equal"), None),
+        (Fate::Differs, Some("different"), Some("it differs")),
+        (Fate::Inconclusive, None, Some("hermes died")),
+        (Fate::Inconclusive, None, Some("hermes died")),
+    ] {
+        tally.add(&Examined {
+            verdict: verdict.map(str::to_owned),
+            why: why.map(str::to_owned),
+            ..seen("delete-file+env~0", fate)
+        });
+    }
+    let counts = |of: &BTreeMap<String, u64>| -> Vec<(String, u64)> {
+        of.iter()
+            .map(|(word, count)| (word.clone(), *count))
+            .collect()
+    };
+    assert_eq!(
+        counts(&tally.verdicts),
+        [("different".to_owned(), 1), ("equal".to_owned(), 2)]
+    );
+    assert_eq!(counts(&tally.inconclusive), [("hermes died".to_owned(), 2)]);
+}
+
+#[test]
 fn each_fate_alone_ends_a_campaign_as_it_must() {
     for fate in [
         Fate::NotHere,

@@ -4,6 +4,8 @@ use super::*;
 use crate::observation::Class;
 use crate::relation::service::{same_inside, service};
 
+mod masked;
+
 const ETC: &str = "/etc/x";
 
 fn seen(class: Class) -> StepSeen {
