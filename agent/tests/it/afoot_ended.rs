@@ -258,3 +258,18 @@ fn what_was_linked_together_is_so_in_however_many_goes() {
         assert_eq!(own, Some(format!("{place}\n")));
     }
 }
+
+#[test]
+fn where_no_tree_may_be_deleted_all_waits_for_the_end() {
+    let mut bench = Bench::with_files();
+    let id = has_made(&mut bench.runtime, "echo x > made.txt");
+    bench.runtime.set_ceilings(Ceilings {
+        keeps_trees: true,
+        ..Ceilings::default()
+    });
+    look(&mut bench.runtime);
+    assert_eq!(bench.text("made.txt"), None);
+    let kill = json!({"action": "kill", "session_id": id});
+    call(&mut bench.runtime, "process", &kill);
+    assert_eq!(bench.text("made.txt").as_deref(), Some("x\n"));
+}

@@ -441,22 +441,34 @@ fn a_script_is_bound_by_what_the_configuration_says_of_scripts() {
         let got = value(&bench.call("execute_code", json!({"code": code})));
         assert_eq!(got["output"], refused, "{got}");
     }
-    let mut bench = Bench::new();
-    let mark = mark();
-    let late = format!("import subprocess\nsubprocess.call(['sleep', '{mark}'])");
-    let (seconds, got) = out_of_time(&mark, |seconds| {
-        bench.runtime.set_ceilings(Ceilings {
-            script_timeout: Some(Duration::from_secs(seconds)),
+    // What bounds every command bounds a script as well.
+    let bounds: [fn(Duration) -> Ceilings; 2] = [
+        |time| Ceilings {
+            script_timeout: Some(time),
             ..Ceilings::default()
+        },
+        |time| Ceilings {
+            timeout_max: Some(time),
+            ..Ceilings::default()
+        },
+    ];
+    for bound in bounds {
+        let mut bench = Bench::new();
+        let mark = mark();
+        let late = format!("import subprocess\nsubprocess.call(['sleep', '{mark}'])");
+        let (seconds, got) = out_of_time(&mark, |seconds| {
+            bench
+                .runtime
+                .set_ceilings(bound(Duration::from_secs(seconds)));
+            let report = bench.call("execute_code", json!({ "code": late }));
+            (seconds, value(&report))
         });
-        let report = bench.call("execute_code", json!({ "code": late }));
-        (seconds, value(&report))
-    });
-    let error = format!("Script timed out after {seconds}s and was killed.");
-    assert_eq!(
-        (&got["status"], &got["error"]),
-        (&json!("timeout"), &json!(error))
-    );
+        let error = format!("Script timed out after {seconds}s and was killed.");
+        assert_eq!(
+            (&got["status"], &got["error"]),
+            (&json!("timeout"), &json!(error))
+        );
+    }
 }
 
 #[test]

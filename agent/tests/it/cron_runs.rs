@@ -404,6 +404,12 @@ fn a_job_reads_no_directory_that_nobody_agreed_to() {
     home.ok(&["cron", "grant", &named, "fs.read=../private"]);
     assert!(due(0).out.contains("business"));
     assert_eq!(due(1).code, Some(77));
+    // To make files there is another thing than to read them, and a link leads where nobody meant.
+    home.configure("[[grants]]\nverb = \"fs.create\"\non = \"~/private\"\n");
+    assert_eq!(due(1).code, Some(77));
+    std::os::unix::fs::symlink(&private, home.path().join("shelf")).unwrap();
+    home.configure("directories = [\"~/shelf\"]\n");
+    assert_eq!(due(1).code, Some(77));
     home.configure("directories = [\"~/private\"]\n");
     assert!(due(1).out.contains("business"));
     // What is agreed to is no more than that.

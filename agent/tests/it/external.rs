@@ -320,3 +320,50 @@ fn what_came_from_outside_turns_grants_made_before_into_questions() {
     assert_eq!(report.questions.len(), 1, "{}", report.text);
     assert!(!bench.workspace.join("b.txt").exists());
 }
+
+/// The same, and whoever is asked says yes: what a server said makes its next call a question.
+fn willing() -> Bench {
+    let (bench, _) = bench();
+    bench.user.words.borrow_mut().extend(["once"; 8]);
+    bench
+}
+
+#[test]
+fn only_failures_in_a_row_are_a_reason_to_leave_a_server_alone() {
+    let mut bench = willing();
+    for (tool, fate) in [
+        ("mcp__echo__fail", Fate::ToolError),
+        ("mcp__echo__fail", Fate::ToolError),
+        ("mcp__echo__web_search", Fate::Ran),
+        ("mcp__echo__fail", Fate::ToolError),
+        ("mcp__echo__web_search", Fate::Ran),
+    ] {
+        let report = bench.call(tool, json!({"query": "x"}));
+        assert_eq!(report.fate, fate, "{tool}: {}", report.text);
+    }
+}
+
+#[test]
+fn a_session_knows_so_many_servers_and_one_name_leads_to_one_of_them() {
+    let mut bench = Bench::new();
+    let runtime = &mut bench.runtime;
+    for number in 0..64 {
+        let name = format!("s{number}");
+        let server = ExternalServer::at(&name, "127.0.0.1", 1);
+        runtime.declare_external(server).unwrap();
+    }
+    let one_more = ExternalServer::at("echo", "127.0.0.1", 1);
+    let refused = runtime.declare_external(one_more).unwrap_err();
+    assert_eq!(refused.code(), DenialCode::LimitReached);
+    assert!(refused.to_string().contains("64 servers"), "{refused}");
+    // One that is known is another from here on.
+    let port = serve();
+    runtime
+        .declare_external(ExternalServer::at("s7", "127.0.0.1", port))
+        .unwrap();
+    let agent = runtime.first_agent();
+    let here = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
+    runtime.grant(agent, &here).unwrap();
+    let report = bench.call("mcp__s7__web_search", json!({"query": "x"}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+}

@@ -3,7 +3,8 @@
 
 use crate::support;
 
-use hermitcrab::runtime::{Fate, GrantWords};
+use hermitcrab::runtime::{Ceilings, Fate, GrantWords};
+use hermitcrab_core::outcome::DenialCode;
 use serde_json::json;
 use support::Bench;
 
@@ -366,4 +367,31 @@ fn no_file_is_added_where_a_directory_is() {
         report.text
     );
     assert_eq!(tree(&bench), before);
+}
+
+#[test]
+fn a_patch_of_more_files_than_one_operation_may_change_changes_none() {
+    for (most, is_done) in [(4, false), (5, true)] {
+        let mut bench = filled();
+        let before = tree(&bench);
+        let agent = bench.runtime.first_agent();
+        let workspace = bench.workspace.to_string_lossy().into_owned();
+        bench
+            .runtime
+            .grant(agent, &GrantWords::new("fs.*", &workspace))
+            .unwrap();
+        bench.runtime.set_ceilings(Ceilings {
+            files_max: Some(most),
+            ..Ceilings::default()
+        });
+        let args = json!({"mode": "patch", "patch": PATCH});
+        let report = bench.runtime.call(agent, "patch", &args);
+        assert_eq!(report.fate == Fate::Ran, is_done, "{}", report.text);
+        if !is_done {
+            assert_eq!(report.fate, Fate::Refused(DenialCode::DeniedByRule));
+            let why = "`safety.max_files_per_operation` is 4";
+            assert!(report.text.contains(why), "{}", report.text);
+            assert_eq!(tree(&bench), before);
+        }
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hermitcrab::{
     actions,
-    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest},
-    planner::ask::{NoPlan, Planner, TRIES_MAX},
+    model::{Finish, Message, ModelError, ModelPort, ModelReply, ModelRequest},
+    planner::ask::{NoPlan, Planner, REQUEST_BYTES_MAX, TRIES_MAX},
     runtime::GrantWords,
 };
 use serde_json::json;
@@ -178,5 +178,45 @@ fn what_a_puppet_picks_out_of_a_text_is_data_of_the_form_or_nothing() {
     ] {
         let (ran, out) = run(puppet);
         assert_eq!((ran.code, out), (Some(1), None), "{ran:?}");
+    }
+}
+
+/// A model that says this and ends like that.
+struct Ends(Finish);
+
+impl ModelPort for Ends {
+    fn complete(&mut self, _request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        Ok(ModelReply {
+            text: GOOD.to_owned(),
+            finish: self.0,
+            ..ModelReply::default()
+        })
+    }
+}
+
+#[test]
+fn a_proposal_that_was_not_said_to_its_end_is_no_plan_however_it_reads() {
+    let made = |finish: Finish, request: &str| {
+        let mut bench = Bench::with_files();
+        let by = bench.runtime.first_agent();
+        let words = GrantWords::new("model.send", "m");
+        bench.runtime.grant(by, &words).unwrap();
+        let mut planner = Planner {
+            model: "m",
+            port: &mut Ends(finish),
+            toolbox: Arc::new(actions::toolbox()),
+        };
+        let made = planner.plan(&mut bench.runtime, by, request);
+        made.map(|plan| plan.steps().len())
+    };
+    assert!(matches!(made(Finish::Ended, "tidy up"), Ok(1)));
+    for finish in [Finish::CutOff, Finish::Withheld] {
+        let made = made(finish, "tidy up");
+        assert!(matches!(made, Err(NoPlan::Unfinished)), "{made:?}");
+    }
+    // What is no request, or too long for one, is not asked about.
+    for request in [" \n", &"x".repeat(REQUEST_BYTES_MAX + 1)] {
+        let made = made(Finish::Ended, request);
+        assert!(matches!(made, Err(NoPlan::Request)), "{made:?}");
     }
 }

@@ -274,6 +274,31 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ended_leaves_no_claim_and_a_job_that_was_paused_meanwhile_paused() {
+        let plan = json!({"kind": "interval", "minutes": 60});
+        let mut one = job(json!({
+            "schedule": plan, "state": "paused", "run_claim": {"by": "me"}, "fire_claim": {"by": "me"},
+        }));
+        let became = Became {
+            error: None,
+            undelivered: Some("nobody there".to_owned()),
+        };
+        assert!(note(&mut one, &became, &now()));
+        assert_eq!(one["state"], "paused");
+        assert_eq!(one["last_status"], "ok");
+        assert_eq!(one["last_delivery_error"], "nobody there");
+        assert_eq!(
+            (&one["fire_claim"], &one["run_claim"]),
+            (&Value::Null, &Value::Null)
+        );
+        // The next run of one that is not paused is told, and what was wrong is not any more.
+        one.insert("state".to_owned(), "scheduled".into());
+        assert!(note(&mut one, &Became::default(), &now()));
+        assert_eq!(one["state"], "scheduled");
+        assert_eq!(one["last_delivery_error"], Value::Null);
+    }
+
+    #[test]
     fn a_job_without_a_next_time_is_given_the_one_its_plan_says() {
         let now = now();
         let job = |more: Value| {
