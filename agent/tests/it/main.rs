@@ -76,6 +76,7 @@ mod links;
 mod live;
 mod long_files;
 mod long_sessions;
+mod memories;
 mod midrun;
 mod model_http;
 mod model_process;
