@@ -264,7 +264,7 @@ impl Hands<'_> {
         };
         match self.before(place)? {
             Before::File(old) if is_otherwise(&seen, &old) => Err(not_saved(place)),
-            Before::Long(old) if sha256(seen.as_bytes()) != old.digest => Err(not_saved(place)),
+            Before::Long(old) if !is_text_of(&seen, old.digest) => Err(not_saved(place)),
             _ => Ok(()),
         }
     }

@@ -79,6 +79,36 @@ fn a_grant_goes_by_its_name_and_what_every_session_begins_with_by_its_verb() {
 }
 
 #[test]
+fn a_grant_lives_for_half_a_day_unless_it_says_so_and_never_for_more_than_a_month() {
+    const HOUR: u64 = 3600;
+    let says = |seconds| Held {
+        seconds: Some(seconds),
+        ..named("says", "fs.delete", PROJECT)
+    };
+    for (seconds, month) in [
+        (40 * HOUR, 40 * HOUR),
+        (24 * 30 * HOUR, 24 * 30 * HOUR),
+        (24 * 31 * HOUR, 24 * 30 * HOUR),
+    ] {
+        let case = empty(vec![named("usual", "fs.create", PROJECT), says(seconds)]);
+        let lives = |after, verb| {
+            let mut book = Holdings::new(&case);
+            let step = Step::Advance { seconds: after };
+            book.follow(&step);
+            book.may(None, verb, FILE)
+        };
+        for (verb, end) in [
+            ("fs.create", 12 * HOUR),
+            ("fs.read", 12 * HOUR),
+            ("fs.delete", month),
+        ] {
+            assert!(lives(end, verb), "{verb} {seconds}");
+            assert!(!lives(end + 1, verb), "{verb} {seconds}");
+        }
+    }
+}
+
+#[test]
 fn a_call_that_may_have_used_something_up_leaves_what_is_not_counted() {
     let counted = Held {
         uses: Some(3),

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Mode, StatxFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
 use super::Journal;
 use super::entry::{Entry, State, remove_tree};
@@ -123,10 +123,25 @@ pub(super) fn clear_areas<'r>(
     let mut are_cleared = true;
     for (spec, root) in specs.iter().zip(roots) {
         if let Some(name) = &spec.beside {
-            are_cleared &= remove_tree(journal, root, name).is_ok();
+            are_cleared &= clear_area(journal, root, name).is_ok();
         }
     }
     are_cleared
+}
+
+/// Removes one, for good: what names it goes next, and would be missed if the power went and
+/// only that had reached the disk.
+pub(super) fn clear_area(
+    journal: &Journal,
+    root: BorrowedFd<'_>,
+    name: &[u8],
+) -> std::io::Result<()> {
+    remove_tree(journal, root, name)?;
+    journal.steps.pass("flush what is cleared")?;
+    // Where they are read only by names, what is on the disk is the system's to say.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(root, c".", flags, Mode::empty())?;
+    Ok(rustix::fs::fsync(&opened)?)
 }
 
 fn at_top(part: usize, operation: &'static str) -> impl Fn(std::io::Error) -> Failed {

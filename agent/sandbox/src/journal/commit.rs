@@ -580,11 +580,11 @@ impl Prepared<'_> {
         Ok(others)
     }
 
-    /// Removes the staging directories beside workspaces. One that cannot be
-    /// removed now goes when the journal is opened next.
+    /// Removes the directories beside workspaces, or leaves them to whoever opens it next.
     fn clear_beside(&self, journal: &Journal) {
         let roots = self.grounds.iter().map(|ground| ground.root.as_fd());
-        if clear_areas(journal, &self.plan.roots, roots) {
+        let may = self.entry.begin_to_clear(&self.plan.roots).is_ok();
+        if may && clear_areas(journal, &self.plan.roots, roots) {
             self.entry.forget_opening();
         }
     }

@@ -182,6 +182,16 @@ impl<'j> Entry<'j> {
         let _gone = rustix::fs::unlinkat(&self.dir, State::Opening.file(), AtFlags::empty());
     }
 
+    /// Of one that was taken back only directories beside workspaces are left. Whoever comes next,
+    /// where this is cut off, is told so, and does not miss one that is cleared.
+    pub(super) fn begin_to_clear(&self, roots: &[Root]) -> Result<(), JournalError> {
+        let are_beside = roots.iter().any(|root| root.beside.is_some());
+        if are_beside && self.state()? == Some(State::Planned) {
+            self.advance(State::Planned, State::Opening)?;
+        }
+        Ok(())
+    }
+
     /// Whether it was begun, and neither done nor given up.
     pub(super) fn is_unfinished(&self) -> Result<bool, JournalError> {
         Ok(matches!(

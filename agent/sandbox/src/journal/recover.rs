@@ -13,9 +13,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::act;
-use super::areas::Opened;
+use super::areas::{Opened, clear_area};
 use super::commit::Prepared;
-use super::entry::{Entry, State, remove_tree};
+use super::entry::{Entry, State};
 use super::failed::{Failed, Stuck};
 use super::ground::Ground;
 use super::plan::{Act, Plan, Root};
@@ -341,7 +341,7 @@ fn clear_beside(journal: &Journal, entry: &Entry<'_>, roots: &[Root]) {
     for root in roots {
         if let Some(name) = &root.beside {
             let dir = open_root(root);
-            are_cleared &= dir.is_ok_and(|dir| remove_tree(journal, dir.as_fd(), name).is_ok());
+            are_cleared &= dir.is_ok_and(|dir| clear_area(journal, dir.as_fd(), name).is_ok());
         }
     }
     if are_cleared {

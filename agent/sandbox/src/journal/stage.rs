@@ -20,7 +20,7 @@ use super::like::Like;
 use super::plan::Staged;
 use crate::changeset::copy::times;
 use crate::changeset::node::{
-    Fingerprint, Holds, Node, Tree, Xattrs, fingerprint, itself, open_usable, read_tree,
+    Fingerprint, Holds, Node, Tree, Xattrs, fingerprint, itself, kind_of, open_usable, read_tree,
 };
 use crate::changeset::now;
 use crate::digest::{copy_at_most, copy_beginning};
@@ -207,10 +207,13 @@ impl<'a> Stager<'a> {
         if self.made.len() > FLUSHED_ONE_BY_ONE_MAX {
             return rustix::fs::syncfs(self.area).map_err(|errno| failed(&top)(errno.into()));
         }
+        let mut is_closed = false;
         for path in &self.made {
-            // A file its owner cannot read is on the disk with its directory.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
             let Ok(file) = open_beneath(self.area, path, flags, Links::Refuse) else {
+                // A link has nothing but its name. What a file holds that its owner cannot
+                // read is on no disk with its name.
+                is_closed |= !self.is_link(path);
                 continue;
             };
             self.journal.steps.tick();
@@ -220,7 +223,17 @@ impl<'a> Stager<'a> {
                 Err(errno) => return Err(failed(path)(errno.into())),
             }
         }
-        rustix::fs::fsync(self.area).map_err(|errno| failed(&top)(errno.into()))
+        let flushed = match is_closed {
+            true => rustix::fs::syncfs(self.area),
+            false => rustix::fs::fsync(self.area),
+        };
+        flushed.map_err(|errno| failed(&top)(errno.into()))
+    }
+
+    fn is_link(&self, path: &RelPath) -> bool {
+        open_parent(self.area, path)
+            .and_then(|(parent, name)| stat_name(parent.as_fd(), &name, path))
+            .is_ok_and(|stat| stat.is_some_and(|stat| kind_of(&stat) == Kind::Symlink))
     }
 
     fn step(&self, step: &'static str, path: &RelPath) -> Result<(), FsError> {

@@ -11,6 +11,7 @@ mod moved;
 mod nested;
 mod not_ours;
 mod others;
+mod power;
 mod recorded;
 mod taken_back;
 

@@ -423,11 +423,16 @@ pub fn undo_in(
     id: CommitId,
     workspace: &Workspace,
 ) -> Result<Commit, UndoError> {
+    undo_of(journal, id, &workspace.cap)
+}
+
+/// The same, of one in this directory.
+pub fn undo_of(journal: &Journal, id: CommitId, dir: &DirCap) -> Result<Commit, UndoError> {
     let undo = journal.prepare_undo(id)?;
-    let dirs = [(workspace.cap.id(), RelPath::root())];
+    let dirs = [(dir.id(), RelPath::root())];
     let actions = undo.actions(&dirs).unwrap();
     Ok(with_permits(Tool::Directory, actions, |permits| {
-        journal.undo(&undo, &[&workspace.cap], permits)
+        journal.undo(&undo, &[dir], permits)
     }))
 }
 
