@@ -104,8 +104,9 @@ fn processes_that_were_not_to_be_are_told() {
 #[test]
 fn memory_shared_out_among_processes_or_files_counts_as_well() {
     let workspace = Workspace::new();
-    // Each alone would fit.
-    let many = format!("for i in 1 2 3 4 5 6; do ({}) & done; wait", hog(30));
+    // Each alone would fit, and none is over before the others have what they want.
+    let held = hog(30).replace("print scalar", "sleep 1; print scalar");
+    let many = format!("for i in 1 2 3 4 5 6; do ({held}) & done; wait");
     for script in [
         many.as_str(),
         "head -c 300000000 /dev/zero > big",

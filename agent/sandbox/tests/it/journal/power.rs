@@ -105,7 +105,7 @@ fn text(path: &Path) -> &str {
 impl Disks {
     /// So many new ones, mounted below the current directory.
     fn new(kind: &'static Kind, prefix: &str, count: usize) -> Arc<Self> {
-        let here = std::env::current_dir().unwrap();
+        let here = std::fs::canonicalize(".").unwrap();
         let make = |number: usize| {
             let image = here.join(format!("{prefix}-{number}.image"));
             let at = here.join(format!("{prefix}-{number}"));
