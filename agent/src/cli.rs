@@ -38,7 +38,7 @@ use std::{
 use clap::{Parser, Subcommand};
 use hermitcrab_core::approval::Asking;
 
-use crate::{ambient, exit, printing, screen};
+use crate::{ambient, exit, printing, screen, text::rows};
 
 /// What went wrong before anything was done: the message and the exit code.
 type Trouble = (String, u8);
@@ -432,6 +432,12 @@ fn say(message: &str) {
 /// The same of what is made to be shown, colours included.
 fn say_shown(shown: &str) {
     eprintln!("hermitcrab: {shown}");
+}
+
+/// Tells something on the standard output; on a terminal rows end between words.
+fn tell(text: &str) {
+    let columns = ambient::screen().columns_of(&std::io::stdout());
+    println!("{}", rows::told(text, columns));
 }
 
 /// The directory named, or the usual one.

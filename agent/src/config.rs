@@ -98,6 +98,8 @@ pub enum ConfigError {
     Io(PathBuf, io::Error),
     /// It is not what it should be; the text names the place.
     Form(PathBuf, String),
+    /// A link leads to it from where it should be, and nothing is there; the text says what to do.
+    Link(String),
     /// Somebody else may write it or its directory; the text says who, and what to do.
     Others(PathBuf, String),
     /// The file is as it should be, and this change to it would not be.
@@ -117,6 +119,7 @@ impl fmt::Display for ConfigError {
                 path.display(),
                 one_line(what)
             ),
+            Self::Link(what) => write!(f, "there is no configuration: {what}"),
             Self::Others(path, what) => write!(
                 f,
                 "the configuration decides what is allowed, and of `{}` others decide: {what}",
@@ -138,14 +141,12 @@ impl ConfigError {
     /// The same about a person's own file, with what they can do.
     #[must_use]
     pub fn with_the_way_out(&self) -> String {
-        match self {
-            Self::Form(..) => format!(
+        if let Self::Form(..) = self {
+            return format!(
                 "{self}; mend it there, or `hermitcrab config reset` begins a new one and keeps this beside it"
-            ),
-            Self::Io(..) | Self::Others(..) | Self::Change(_) | Self::Meanwhile(_) => {
-                self.to_string()
-            }
+            );
         }
+        self.to_string()
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     fs::{File, Metadata, OpenOptions},
     io::{self, Read as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -147,19 +147,29 @@ fn in_words(path: &Path, error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::NotFound {
         return error;
     }
-    // Of what is missing, the first on the way that is there may be a link to it.
-    let link = path
-        .ancestors()
-        .find(|place| std::fs::symlink_metadata(place).is_ok())
-        .and_then(|place| Some((place, std::fs::read_link(place).ok()?)));
-    match link {
-        Some((link, to)) if !link.exists() => wrong(format!(
+    match leading_nowhere(path) {
+        Some((link, to)) => wrong(format!(
             "the link `{}` leads to `{}`, where nothing is; put back what belongs there, or remove the link",
             on_one_line(&link.display().to_string()),
             on_one_line(&to.display().to_string())
         )),
-        Some(_) | None => error,
+        None => error,
     }
+}
+
+/// Whether this is what is told of a name from which a link leads nowhere, with what to do.
+#[must_use]
+pub fn is_of_a_link(path: &Path, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Other && leading_nowhere(path).is_some()
+}
+
+/// Of what is missing, the first on the way that is there may be a link to it: that link, and
+/// where it leads.
+fn leading_nowhere(path: &Path) -> Option<(&Path, PathBuf)> {
+    let there = |place: &&Path| std::fs::symlink_metadata(place).is_ok();
+    let link = path.ancestors().find(there)?;
+    let to = std::fs::read_link(link).ok()?;
+    (!link.exists()).then_some((link, to))
 }
 
 fn wrong(what: impl Into<String>) -> io::Error {

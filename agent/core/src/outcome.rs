@@ -24,7 +24,14 @@ pub struct Denial {
     rule: Option<RuleRef>,
     about: String,
     // Behind a pointer: a refusal is the other side of most results.
-    cap: Option<Box<Cap>>,
+    more: Option<Box<More>>,
+}
+
+/// What few refusals have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct More {
+    cap: Option<Cap>,
+    beside: String,
 }
 
 impl Denial {
@@ -36,7 +43,7 @@ impl Denial {
             because: None,
             rule: None,
             about: bounded(about),
-            cap: None,
+            more: None,
         }
     }
 
@@ -44,8 +51,12 @@ impl Denial {
     /// somebody who knows a better one says it ([`Denial::said_as`]).
     #[must_use]
     pub(crate) fn of(code: DenialCode, cap: &Cap) -> Denial {
+        let more = More {
+            cap: Some(cap.clone()),
+            ..More::default()
+        };
         Denial {
-            cap: Some(Box::new(cap.clone())),
+            more: Some(Box::new(more)),
             ..Denial::new(code, cap.asked())
         }
     }
@@ -57,10 +68,17 @@ impl Denial {
         self
     }
 
+    /// The same refusal, with what helps its reader and is no part of what was refused.
+    #[must_use]
+    pub fn beside(mut self, what: impl fmt::Display) -> Denial {
+        self.more.get_or_insert_default().beside = bounded(what);
+        self
+    }
+
     /// The one capability it is about, if it is about one.
     #[must_use]
     pub fn cap(&self) -> Option<&Cap> {
-        self.cap.as_deref()
+        self.more.as_ref()?.cap.as_ref()
     }
 
     /// The same refusal, saying what had led to the question or check that failed.
@@ -107,6 +125,10 @@ impl fmt::Display for Denial {
         f.write_str(self.code.wording())?;
         if !self.about.is_empty() {
             write!(f, ": `{}`", self.about)?;
+        }
+        let beside = self.more.as_ref().map(|more| more.beside.as_str());
+        if let Some(beside) = beside.filter(|beside| !beside.is_empty()) {
+            write!(f, " ({beside})")?;
         }
         Ok(())
     }

@@ -40,8 +40,8 @@ pub enum Undo {
 }
 
 /// What they are called.
-const NAMES: [&str; 7] = [
-    "caps", "revoke", "audit", "plan", "dry-run", "undo", "leave",
+const NAMES: [&str; 8] = [
+    "caps", "revoke", "audit", "plan", "dry-run", "undo", "leave", "help",
 ];
 /// Records that are shown unless a number is given.
 const RECORDS: usize = 20;
@@ -165,6 +165,7 @@ pub fn available() -> Vec<AvailableCommand> {
             "Leave a question that waits for your words, and end what asked it",
             None,
         ),
+        command("help", "Say what each of these is for", None),
     ]
 }
 
@@ -214,6 +215,7 @@ mod tests {
             ("/dry_run x", "`/dry-run`?"),
             ("/xyzzy", "there are `/caps`"),
             ("/help", "- `/caps`: Show what the agent may do now"),
+            ("/halp", "`/help`?"),
         ] {
             let said = mistyped(typed);
             assert!(

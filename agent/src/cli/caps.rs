@@ -17,7 +17,7 @@ use hermitcrab_core::{
     time::Millis,
 };
 
-use super::{Setting, Trouble, Where, as_json::print_json, open, say, span};
+use super::{Setting, Trouble, Where, as_json::print_json, open, say, span, tell};
 use crate::{
     ambient::{self, BootClock},
     audit::LedgerError,
@@ -193,7 +193,7 @@ fn list(place: &Where, all: bool, json: bool) -> Result<u8, Trouble> {
         if all || (ours && kept.standing.kept == Kept::Confirmed) {
             match json {
                 true => print_json(&listed::grant(kept, &keeper)),
-                false => println!("{}", line(kept, &keeper)),
+                false => tell(&line(kept, &keeper)),
             }
             shown = true;
         }
@@ -204,7 +204,7 @@ fn list(place: &Where, all: bool, json: bool) -> Result<u8, Trouble> {
             .standing
             .iter()
             .any(|kept| kept.standing.kept == Kept::Confirmed);
-        println!(
+        tell(&format!(
             "nothing is kept{}{}",
             if all { "" } else { " for this workspace" },
             if elsewhere && !all {
@@ -212,7 +212,7 @@ fn list(place: &Where, all: bool, json: bool) -> Result<u8, Trouble> {
             } else {
                 ""
             }
-        );
+        ));
     }
     Ok(exit::OK)
 }
@@ -284,7 +284,7 @@ pub(super) fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
             },
         )?;
         if let Some(id) = id {
-            println!("{id}  {authority}");
+            tell(&format!("{id}  {authority}"));
         }
         open::tell_what_is_asked(&mut runtime, &words);
     }
@@ -332,7 +332,7 @@ fn confirm(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
                 Ok(outcome.clone())
             },
         )?;
-        println!("{outcome}");
+        tell(&outcome);
     }
     Ok(code)
 }
@@ -351,7 +351,7 @@ fn revoke(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
             })
         })?;
         if was {
-            println!("{id} is revoked");
+            tell(&format!("{id} is revoked"));
         } else {
             say(&not_kept(*id));
             code = exit::USAGE;
@@ -412,17 +412,17 @@ fn answers(place: &Where, json: bool) -> Result<u8, Trouble> {
         } else {
             "does not count here and now"
         };
-        println!(
+        tell(&format!(
             "{}  {} to exactly {} (content {}), proved {}; {counts}",
             answer.id,
             answer.said.as_str(),
             answer.cap.asked(),
             answer.digest,
             keeper::isolation_word(answer.isolation)
-        );
+        ));
     }
     if all.is_empty() && !json {
-        println!("nothing is remembered");
+        tell("nothing is remembered");
     }
     Ok(exit::OK)
 }
@@ -438,7 +438,7 @@ fn clear(place: &Where, id: Option<u64>) -> Result<u8, Trouble> {
             Ok(format!("{forgot} remembered answers forgotten by command"))
         },
     )?;
-    println!("{forgot} forgotten");
+    tell(&format!("{forgot} forgotten"));
     Ok(if forgot == 0 && id.is_some() {
         exit::REFUSED
     } else {

@@ -6,6 +6,7 @@
 //! words, script or place changed afterwards has lost it.
 
 mod agreed;
+mod outputs;
 mod shelf;
 
 use std::{fs::TryLockError, io};
@@ -16,7 +17,7 @@ use jiff::Zoned;
 use serde_json::{Value, json};
 
 use self::shelf::{Shelf, shelf, skills_of};
-use super::{Setting, Trouble, Where, as_json::print_json, caps, choice, open, say};
+use super::{Setting, Trouble, Where, as_json::print_json, caps, choice, open, say, tell};
 use crate::{
     ambient::{self, Interruptible},
     audit::beside,
@@ -97,9 +98,9 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
     if all.is_empty() && !json {
-        println!(
+        tell(
             "there are no jobs; a model makes them with `cronjob`, once `hermitcrab config add-directory ~/.hermes/cron` \
-             lets it see the list"
+             lets it see the list",
         );
     }
     for job in &all {
@@ -113,13 +114,13 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
             print_json(&as_json(base, &shelf, job, next)?);
             continue;
         }
-        println!(
+        tell(&format!(
             "{}  {}  {}\n    next: {}",
             on_one_line(jobs::text(job, "id")),
             on_one_line(&jobs::in_words(job)),
             on_one_line(&jobs::name(job)),
             on_one_line(next)
-        );
+        ));
         let last = jobs::text(job, "last_run_at");
         if !last.is_empty() {
             let error = match jobs::text(job, "last_error") {
@@ -127,24 +128,24 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
                 error => format!(": {error}"),
             };
             let status = jobs::text(job, "last_status");
-            println!(
+            tell(&format!(
                 "    last: {}",
                 on_one_line(&format!("{last}, {status}{error}"))
-            );
+            ));
         }
         if ran_in_time_to_come(job) {
-            println!(
+            tell(
                 "    waits long: the clock was ahead when it ran last; `pause` and then `resume` by `cronjob` give it a time by \
-                 the clock as it is"
+                 the clock as it is",
             );
         }
         let script = readable(shelf.script(job));
         let (holds, cannot) = held(&Shelf::place(base, job, script.as_ref()))?;
         for line in holds {
-            println!("    holds {line}");
+            tell(&format!("    holds {line}"));
         }
         if let Some(why) = cannot {
-            println!("    cannot work: {}", on_one_line(&why));
+            tell(&format!("    cannot work: {}", on_one_line(&why)));
         }
     }
     Ok(exit::OK)

@@ -16,7 +16,7 @@ use hermitcrab_sandbox::{
     spawn::SpawnError,
 };
 
-use super::{Trouble, Where, as_json::print_json, caps, open, say};
+use super::{Trouble, Where, as_json::print_json, caps, open, say, tell};
 use crate::{
     ambient,
     audit::{
@@ -30,6 +30,7 @@ use crate::{
     screen::visible,
     state_dir::own_file::OwnFileError,
     store::{State, contents::KeptGrant, repair},
+    text::rows,
 };
 
 const SYSTEM_CALLS: &str = "# The system call filter
@@ -113,7 +114,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     let works = match (isolation, ground.no_workspace()) {
         // A person's home, most of the time: nothing is wrong with the machine.
         (_, Some(why)) => {
-            println!("workspace: none here: {why}; {}", open::GO_THERE);
+            tell(&format!("workspace: none here: {why}; {}", open::GO_THERE));
             Ok(())
         }
         (Isolation::Isolated, None) => place::tried(&ground, isolation),
@@ -187,23 +188,39 @@ fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
         }
         say("so nothing of this could be tried out:");
     }
-    print!("{}", table(&profile.rows));
-    println!(
-        "{}",
-        match profile.isolation {
-            Isolation::Isolated => "isolation: isolated; commands run",
-            Isolation::Unisolated => "isolation: unisolated; commands are refused",
-            Isolation::Unknown => "isolation: unknown, so commands are refused",
-        }
-    );
+    let columns = ambient::screen().columns_of(&std::io::stdout());
+    print!("{}", table(&profile.rows, columns));
+    tell(match profile.isolation {
+        Isolation::Isolated => "isolation: isolated; commands run",
+        Isolation::Unisolated => "isolation: unisolated; commands are refused",
+        Isolation::Unknown => "isolation: unknown, so commands are refused",
+    });
     Ok(profile.isolation)
 }
 
+/// Where the last column begins, and in a narrow terminal what stands below the others.
+const LOST: usize = 42;
+const LOST_BELOW: usize = 4;
+/// A terminal narrower than this has no room for the last column.
+const COLUMNS_OF_ALL: usize = 80;
+
 /// One line for each mechanism; what was seen of it, where that says more.
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row], columns: Option<usize>) -> String {
+    let is_narrow = columns.is_some_and(|columns| columns < COLUMNS_OF_ALL);
+    let lost = |text: &str| match is_narrow {
+        true => format!(
+            "\n{:LOST_BELOW$}{}",
+            "",
+            rows::folded(text, columns, LOST_BELOW)
+        ),
+        false => format!("  {}", rows::folded(text, columns, LOST)),
+    };
     let mut text = format!(
-        "{:<25} {:<9} {:<4}  {}\n",
-        "mechanism", "available", "used", "lost without it"
+        "{:<25} {:<9} {:<4}{}\n",
+        "mechanism",
+        "available",
+        "used",
+        lost("lost without it")
     );
     let mut remarks = String::new();
     for row in rows {
@@ -214,13 +231,10 @@ fn table(rows: &[Row]) -> String {
         };
         let used = if row.used { "yes" } else { "no" };
         let name = row.mechanism.as_str();
+        let not_required = if row.mandatory { "" } else { " (not required)" };
+        let lost = lost(&format!("{}{not_required}", row.lost_without));
         // Writing to a String cannot fail.
-        let _written = writeln!(
-            text,
-            "{name:<25} {available:<9} {used:<4}  {}{}",
-            row.lost_without,
-            if row.mandatory { "" } else { " (not required)" }
-        );
+        let _written = writeln!(text, "{name:<25} {available:<9} {used:<4}{lost}");
         let graded = matches!(
             row.mechanism,
             Mechanism::ControlGroups | Mechanism::Landlock | Mechanism::CopyOnWrite
@@ -230,7 +244,7 @@ fn table(rows: &[Row]) -> String {
             let _written = writeln!(remarks, "{name}: {}", row.seen);
         }
     }
-    text + &remarks
+    text + &rows::told(&remarks, columns)
 }
 
 /// The system call filter, as a page of the documents.
@@ -255,10 +269,10 @@ fn system_calls() -> String {
 /// Says which variables of the person's are not gone by.
 fn variables() {
     for (name, said) in ambient::unused_dirs() {
-        println!(
+        tell(&format!(
             "variables: {name} is `{}`, which is no absolute path, so it is not used",
             visible(&said.to_string_lossy())
-        );
+        ));
     }
 }
 
@@ -270,28 +284,28 @@ fn programs(ground: &open::Ground) {
         .map(|dir| format!("`{}`", visible(&dir.display().to_string())))
         .collect();
     if !hidden.is_empty() {
-        println!(
+        tell(&format!(
             "programs: of your PATH commands are not shown {}; `config add-directory DIR` shows one to them",
             hidden.join(", ")
-        );
+        ));
     }
 }
 
 /// Says which model works for the person, and whether the program can run one itself.
 fn models(ground: &open::Ground) {
     match ground.config.models().planner.as_ref() {
-        Some(words) => println!(
+        Some(words) => tell(&format!(
             "model: `{}`; `hermitcrab model check` tries it out",
             visible(&words.model)
-        ),
-        None => println!(
-            "model: none; `hermitcrab config backend http --model NAME --base-url URL` names one"
+        )),
+        None => tell(
+            "model: none; `hermitcrab config backend http --model NAME --base-url URL` names one",
         ),
     }
     if llama::is_built_in() {
-        println!("models: those in GGUF files can be run here, each in a process of its own");
+        tell("models: those in GGUF files can be run here, each in a process of its own");
     } else {
-        println!("models: {}", llama::NOT_BUILT_IN);
+        tell(&format!("models: {}", llama::NOT_BUILT_IN));
     }
 }
 
@@ -305,14 +319,17 @@ fn mode(ground: &open::Ground) {
         _ if !somebody => "no terminal is there to ask at",
         _ => "nothing else is configured",
     };
-    println!("mode: {asking} ({from}); {}", asking.sentence());
+    tell(&format!("mode: {asking} ({from}); {}", asking.sentence()));
 }
 
 /// Whether what is kept holds.
 fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
     let dir = &ground.state_dir;
     if !dir.exists() {
-        println!("ledger and store: none yet in `{}`", dir.display());
+        tell(&format!(
+            "ledger and store: none yet in `{}`",
+            dir.display()
+        ));
         return Ok(());
     }
     let mut result = Ok(());
@@ -359,10 +376,10 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
             (Ok(verified), Some((_, count))) if verified.is_all_well() => {
                 *count = count.saturating_add(1);
             }
-            (Ok(verified), _) => println!("{called}: {verified}"),
+            (Ok(verified), _) => tell(&format!("{called}: {verified}")),
             (Err(LedgerError::Own(error)), of_many) if error.is_missing() && known.is_empty() => {
                 if of_many.is_none() {
-                    println!("{called}: none yet");
+                    tell(&format!("{called}: none yet"));
                 }
             }
             (Err(error), _) => bad(&error.to_string()),
@@ -374,7 +391,7 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
             Whose::Job => "jobs",
             Whose::Own | Whose::Editor => "editors' sessions",
         };
-        println!("ledgers of {them}: {count}, whole");
+        tell(&format!("ledgers of {them}: {count}, whole"));
     }
     let state = first;
     if let Some(state) = state {
@@ -385,14 +402,14 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
                 let standing = all.standing.iter().filter(live).count();
                 let remembered = all.remembered.len();
                 let more = |count: usize| if count == 1 { "" } else { "s" };
-                println!(
+                tell(&format!(
                     "store: holds; {standing} standing grant{}, {} counting here, {} to be confirmed, \
                      {remembered} remembered answer{}",
                     more(standing),
                     keeper.live().count(),
                     keeper.due().count(),
                     more(remembered)
-                );
+                ));
             }
             Err((message, _)) => bad(&message),
         }
@@ -403,7 +420,10 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
 fn repaired(ground: &open::Ground) -> Result<u8, Trouble> {
     let dir: &Path = &ground.state_dir;
     if !dir.exists() {
-        println!("there is nothing to repair in `{}`", dir.display());
+        tell(&format!(
+            "there is nothing to repair in `{}`",
+            dir.display()
+        ));
         return Ok(exit::OK);
     }
     let stamp = ambient::wall_time().as_millis() / 1000;
@@ -441,14 +461,14 @@ fn repaired(ground: &open::Ground) -> Result<u8, Trouble> {
         return Ok(code);
     }
     if repaired.done.is_empty() {
-        println!("ledger and store hold; nothing was changed");
+        tell("ledger and store hold; nothing was changed");
         return Ok(exit::OK);
     }
     for line in &repaired.done {
-        println!("{line}");
+        tell(line);
     }
     for copy in &copies {
-        println!("everything as it was found: `{}`", copy.display());
+        tell(&format!("everything as it was found: `{}`", copy.display()));
     }
     caps::recorded(ground, "repaired by command", || {
         Ok(format!("repaired: {}", repaired.done.join("; ")))
@@ -463,4 +483,37 @@ fn holds(dir: &Path) -> bool {
         let known: Vec<_> = known.map(|place| place.head).into_iter().collect();
         audit::verify_against(dir, &known).is_ok()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_sandbox::profile::{Mechanism, Row};
+
+    use super::table;
+
+    #[test]
+    fn the_table_has_whole_words_in_a_terminal_of_any_width() {
+        let row = |mechanism, used| Row {
+            mechanism,
+            available: Some(true),
+            used,
+            mandatory: false,
+            seen: "so many words that they take more than a row of a terminal".to_owned(),
+            lost_without: "a second line, behind the filter, against commands that want powers",
+        };
+        let rows = [
+            row(Mechanism::Landlock, true),
+            row(Mechanism::UserNamespace, false),
+        ];
+        let plain = table(&rows, None);
+        assert_eq!(plain.lines().count(), 5, "{plain}");
+        let words =
+            |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        for columns in [41, 60, 79, 80, 120, 200] {
+            let told = table(&rows, Some(columns));
+            assert_eq!(words(&told), words(&plain));
+            assert!(told.lines().all(|row| row.len() < columns), "{told}");
+        }
+        assert_eq!(table(&rows, Some(200)), plain);
+    }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Setting, Trouble, as_json::print_json, open, say};
+use super::{Setting, Trouble, as_json::print_json, open, say, tell};
 use crate::{
     exit,
     runtime::{Explained, GrantWords},
@@ -48,7 +48,7 @@ fn explained(explain: &Explain) -> Result<u8, Trouble> {
     for explained in lines {
         match explain.json {
             true => print_json(&as_json(&explained)),
-            false => println!("{explained}"),
+            false => tell(&explained.to_string()),
         }
         lacks_a_grant |= explained.lacks_a_grant();
         if explained.is_refused() {
@@ -57,9 +57,9 @@ fn explained(explain: &Explain) -> Result<u8, Trouble> {
     }
     if lacks_a_grant && !explain.json {
         let grant = format!("{}={}", explain.verb, explain.on.escape_debug());
-        println!(
+        tell(&format!(
             "`--grant {grant}` grants it for one run, `hermitcrab caps grant {grant}` for this workspace"
-        );
+        ));
     }
     Ok(code)
 }

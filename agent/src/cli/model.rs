@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 mod load;
 
-use super::{Trouble, as_json::print_json, open, say};
+use super::{Trouble, as_json::print_json, open, say, tell};
 use crate::{
     cancel::Cancel,
     config::models::BackendWords,
@@ -83,14 +83,14 @@ fn list(dirs: &[PathBuf], is_json: bool) -> Result<u8, Trouble> {
     for (role, words) in roles(&ground) {
         match words {
             _ if is_json => print_json(&role_as_json(role, words)),
-            Some(words) => println!(
+            Some(words) => tell(&format!(
                 "{role:<12} {} ({})",
                 visible(&words.model),
                 visible(words.file.as_deref().unwrap_or_else(|| words.base_url()))
-            ),
-            None => println!(
+            )),
+            None => tell(&format!(
                 "{role:<12} none; `hermitcrab config backend http --model NAME --base-url URL` names one, `hermitcrab config backend llama --file FILE` one in a file"
-            ),
+            )),
         }
     }
     let home = &ground.places.home;
@@ -125,11 +125,11 @@ fn list(dirs: &[PathBuf], is_json: bool) -> Result<u8, Trouble> {
     for path in &found {
         match is_json {
             true => print_json(&file_as_json(path)),
-            false => println!(
+            false => tell(&format!(
                 "{}\n    {}",
                 visible(&path.display().to_string()),
                 about(path)
-            ),
+            )),
         }
     }
     if is_json {
@@ -140,16 +140,18 @@ fn list(dirs: &[PathBuf], is_json: bool) -> Result<u8, Trouble> {
             [] => "in the usual places",
             _ => "there or in the usual places",
         };
-        println!("no GGUF files {place}; `hermitcrab model list DIR` looks elsewhere");
+        tell(&format!(
+            "no GGUF files {place}; `hermitcrab model list DIR` looks elsewhere"
+        ));
     } else {
-        println!(
+        tell(&format!(
             "to use one: {}`llama-server -m FILE`, then `hermitcrab config backend http --model NAME`",
             if llama::is_built_in() {
                 "`hermitcrab config backend llama --file FILE`; or "
             } else {
                 ""
             }
-        );
+        ));
     }
     Ok(code)
 }
@@ -265,7 +267,10 @@ fn whole(files: &[PathBuf]) -> u8 {
             Ok(gguf) => (described(&gguf), !gguf.is_cut_off()),
             Err(error) => (error.to_string(), false),
         };
-        println!("{}: {words}", visible(&file.display().to_string()));
+        tell(&format!(
+            "{}: {words}",
+            visible(&file.display().to_string())
+        ));
         if !holds {
             code = exit::TOOL_FAILED;
         }
@@ -280,12 +285,12 @@ fn check() -> Result<u8, Trouble> {
     let mut last: Option<&BackendWords> = None;
     for (role, words) in roles(&ground) {
         let Some(words) = words else {
-            println!("{role}: none is configured");
+            tell(&format!("{role}: none is configured"));
             code = exit::USAGE;
             continue;
         };
         if last.is_some_and(|other| std::ptr::eq(other, words)) {
-            println!("{role}: the same as the planner");
+            tell(&format!("{role}: the same as the planner"));
             continue;
         }
         last = Some(words);
@@ -320,7 +325,7 @@ fn check() -> Result<u8, Trouble> {
         match asked {
             Ok(reply) => {
                 let is_json = serde_json::from_str::<serde_json::Value>(reply.text.trim()).is_ok();
-                println!(
+                tell(&format!(
                     "{role}: `{}` answers in {} ms{}",
                     visible(&words.model),
                     began.elapsed().as_millis(),
@@ -331,10 +336,10 @@ fn check() -> Result<u8, Trouble> {
                             ", but not in the form asked for; try another `models.{role}.structured`: json_schema, json_object, gbnf or none"
                         )
                     }
-                );
+                ));
             }
             Err((message, failed)) => {
-                println!("{role}: `{}`: {message}", visible(&words.model));
+                tell(&format!("{role}: `{}`: {message}", visible(&words.model)));
                 code = failed;
             }
         }

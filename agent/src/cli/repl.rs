@@ -49,6 +49,7 @@ use crate::{
     runtime::{CommandInput, Fate, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
     state_dir,
+    text::rows,
 };
 
 /// What the help says at its end.
@@ -323,7 +324,7 @@ impl Repl<'_> {
             println!("  {}{about}", self.screen.tone(Tone::Mark, &column));
         }
         if on.is_none() {
-            println!("{}", columns::folded(AND_ELSE, columns, 0));
+            println!("{}", rows::folded(AND_ELSE, columns, 0));
         }
     }
 

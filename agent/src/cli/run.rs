@@ -2,14 +2,14 @@
 
 use std::{borrow::Cow, io::IsTerminal as _};
 
-use hermitcrab_core::{outcome::DenialCode, tool::Tool};
+use hermitcrab_core::{authority::Verb, outcome::DenialCode, tool::Tool};
 use serde_json::Value;
 
 use super::{Setting, Trouble, begin, say};
 use crate::{
     config::keys::nearest,
     exit,
-    runtime::{CallReport, Fate},
+    runtime::{CallReport, Fate, GrantWords, Runtime},
     screen::visible,
 };
 
@@ -33,9 +33,10 @@ pub fn call(setting: &Setting, tool: &str, arguments: &str) -> u8 {
         }
     };
     match one_call(setting, tool, &arguments) {
-        Ok(report) => {
+        Ok((report, asked_always)) => {
             print(&report.text);
-            if let Some(hint) = hint(&report.fate, tool) {
+            let hint = asked_always.or_else(|| hint(&report.fate, tool));
+            if let Some(hint) = hint {
                 say(&hint);
             }
             code(&report.fate)
@@ -98,14 +99,50 @@ pub(super) fn code(fate: &Fate) -> u8 {
     }
 }
 
-/// One call in a session of its own.
-fn one_call(setting: &Setting, tool: &str, arguments: &Value) -> Result<CallReport, Trouble> {
+/// What is said where what was refused is asked about each time: a grant would not help.
+fn asked_always(runtime: &mut Runtime, report: &CallReport) -> Option<String> {
+    let (Fate::Refused(code) | Fate::RanDiscarded(code)) = &report.fate else {
+        return None;
+    };
+    if !matches!(code, DenialCode::NoCap | DenialCode::SensitivePath) {
+        return None;
+    }
+    let told: Value = serde_json::from_str(&report.text).ok()?;
+    let (verb, place) = refused(told.get("error")?.as_str()?)?;
+    let words = GrantWords::new(verb, place);
+    let agent = runtime.first_agent();
+    // Of words that mean nothing there is nothing to say.
+    let what = runtime.asked_all_the_same(agent, &words).ok()?;
+    (!what.is_empty()).then(|| {
+        format!(
+            "nobody could be asked; `{}` is asked about each time, whatever is granted: do this at a terminal, where you can be asked",
+            visible(place)
+        )
+    })
+}
+
+/// The effect on a file that the words of a refusal name: its verb, and the place.
+fn refused(error: &str) -> Option<(&'static str, &str)> {
+    Verb::FILES.iter().find_map(|verb| {
+        let (_, from) = error.split_once(&format!("`{} ", verb.as_str()))?;
+        let (place, _) = from.split_once('`')?;
+        Some((verb.as_str(), place))
+    })
+}
+
+/// One call in a session of its own, and what is said of it where no grant would help.
+fn one_call(
+    setting: &Setting,
+    tool: &str,
+    arguments: &Value,
+) -> Result<(CallReport, Option<String>), Trouble> {
     let mut runtime = begin::session(setting)?;
     let agent = runtime.first_agent();
     let report = runtime.call(agent, tool, arguments);
+    let asked_always = asked_always(&mut runtime, &report);
     super::wind_up(&mut runtime);
     runtime
         .end_session()
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
-    Ok(report)
+    Ok((report, asked_always))
 }

@@ -322,18 +322,34 @@ impl Edit {
     /// # Errors
     /// It cannot be moved or written.
     pub fn reset(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
-        let io = |error| ConfigError::Io(path.to_owned(), error);
+        let cannot = |error| {
+            let place = path.display();
+            ConfigError::Change(format!(
+                "cannot put a new file in the place of `{place}`: {error}"
+            ))
+        };
         let mut aside = None;
         let is_there = |place: &Path| std::fs::symlink_metadata(place).is_ok();
         if is_there(path) {
             let free = (1..).map(|number: u32| path.with_extension(format!("toml.{number}")));
             let place = free.into_iter().find(|place| !is_there(place));
             if let Some(place) = place {
-                std::fs::rename(path, &place).map_err(io)?;
+                std::fs::rename(path, &place).map_err(cannot)?;
                 aside = Some(place);
             }
         }
-        replace(path, HEADER.as_bytes()).map_err(io)?;
+        if let Err(error) = replace(path, HEADER.as_bytes()) {
+            // What was there counts on.
+            if let Some(place) = &aside
+                && let Err(again) = std::fs::rename(place, path)
+            {
+                return Err(cannot(std::io::Error::other(format!(
+                    "{error}; what was there is now `{}` and could not be put back: {again}",
+                    place.display()
+                ))));
+            }
+            return Err(cannot(error));
+        }
         Ok(aside)
     }
 }

@@ -27,6 +27,9 @@ pub(super) fn text(path: &Path) -> Result<Option<String>, ConfigError> {
     let (file, seen) = match given_file::open(path) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if given_file::is_of_a_link(path, &error) => {
+            return Err(ConfigError::Link(error.to_string()));
+        }
         // What lies there and is no file is told as that.
         Err(error) if error.kind() == io::ErrorKind::Other => {
             return Err(ConfigError::Form(path.to_owned(), error.to_string()));

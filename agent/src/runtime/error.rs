@@ -40,6 +40,13 @@ impl fmt::Display for RuntimeError {
                     JournalError::Io { source, .. } if is_lacking(source) => f.write_str(
                         "; make room there: `hermitcrab undo --forget ID` removes what is kept of an earlier commit",
                     ),
+                    JournalError::Io { source, .. }
+                        if source.kind() == io::ErrorKind::PermissionDenied =>
+                    {
+                        f.write_str(
+                            "; if it is yours, `chmod u+rwx` gives it back to you, and so it does a directory above it",
+                        )
+                    }
                     _ => Ok(()),
                 }
             }

@@ -105,7 +105,7 @@ impl Granter {
             }
             Request::Mode { mode } => {
                 let wanted = Asking::parse(&mode).ok_or_else(|| {
-                    Denial::new(DenialCode::BadArguments, format_args!("mode `{mode}`"))
+                    Denial::new(DenialCode::BadArguments, format_args!("mode {mode}"))
                 })?;
                 let asking = wanted.max(self.laxest);
                 plain(remote.step(Event::SetAsking(asking))?)
@@ -167,7 +167,7 @@ fn spec(
     let wrong = || {
         Denial::new(
             DenialCode::BadArguments,
-            format_args!("{verb} on `{on}` is nothing this session can be granted here"),
+            format_args!("{verb} on {on} is nothing this session can be granted here"),
         )
     };
     let verbs = match verb {

@@ -15,6 +15,9 @@ use hermitcrab_sandbox::{
 use super::turn::Stop;
 use crate::state_dir::room::{Room, is_lacking};
 
+/// What is said of a place of the agent's own that it may not use.
+const GIVEN_BACK: &str = "the agent keeps there what `hermitcrab undo` needs; if it is yours, `chmod u+rwx` gives it back to you";
+
 /// Why a commit that changed nothing did not happen, seen from its directories; what
 /// failed in none of them failed in the journal, which is in the agent's own.
 pub(super) fn stop<'p>(
@@ -40,10 +43,16 @@ pub(super) fn stop<'p>(
             return Stop::Broken(format!("`{place}` is gone; nothing was changed"));
         }
         _ if is_lacking(source) => {
-            let about = no_room(&place, own_dir);
-            return Stop::refused(Denial::new(DenialCode::NoRoom, about));
+            let denial = Denial::new(DenialCode::NoRoom, &place);
+            return Stop::refused(match room(&place, own_dir) {
+                Some(room) => denial.beside(room),
+                None => denial,
+            });
         }
         ErrorKind::ReadOnlyFilesystem => DenialCode::ReadOnly,
+        ErrorKind::PermissionDenied if failure.part.is_none() => {
+            return Stop::refused(Denial::new(DenialCode::NotWritable, &place).beside(GIVEN_BACK));
+        }
         ErrorKind::PermissionDenied => DenialCode::NotWritable,
         _ => {
             let about = format_args!("{place}: {source}");
@@ -53,17 +62,14 @@ pub(super) fn stop<'p>(
     Stop::refused(Denial::new(code, place))
 }
 
-/// Where there is no room, how much there is, and what makes some where the agent itself keeps
-/// something there.
-fn no_room(place: &str, own_dir: &Path) -> String {
-    let Some(room) = Room::at(Path::new(place)) else {
-        return place.to_owned();
-    };
+/// How much room there is, and what makes some where the agent itself keeps something there.
+fn room(place: &str, own_dir: &Path) -> Option<String> {
+    let room = Room::at(Path::new(place))?;
     let own = Room::at(own_dir);
     if own.is_none_or(|own| own.mounted_at != room.mounted_at) {
-        return format!("{place} ({room})");
+        return Some(room.to_string());
     }
-    format!(
-        "{place} ({room}; hermitcrab undo --forget ID removes what is kept there of an earlier commit)"
-    )
+    Some(format!(
+        "{room}; `hermitcrab undo --forget ID` removes what is kept there of an earlier commit"
+    ))
 }

@@ -61,6 +61,84 @@ pub fn broken(line: &str, columns: usize) -> String {
     out
 }
 
+/// A text in rows that end between words. Those after the first are moved in by so many columns,
+/// and the first begins behind as many. Where there is no terminal it stays one row.
+#[must_use]
+pub fn folded(text: &str, columns: Option<usize>, indent: usize) -> String {
+    match columns {
+        Some(columns) => fold(text, columns, (indent, indent)),
+        None => text.to_owned(),
+    }
+}
+
+/// What is told in lines, each of them folded; what goes on is moved in a little further than its
+/// line begins.
+#[must_use]
+pub fn told(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns.filter(|columns| *columns >= COLUMNS_MIN) else {
+        return text.to_owned();
+    };
+    let fold = |line: &str| {
+        let body = line.trim_start_matches(' ');
+        let begin = line.len() - body.len();
+        format!("{:begin$}{}", "", fold(body, columns, (begin, begin + 2)))
+    };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
+}
+
+/// The first row begins behind so many columns, and the others are moved in by so many.
+fn fold(text: &str, columns: usize, (first, indent): (usize, usize)) -> String {
+    let mut rows = String::new();
+    // The last column stays free: what is written there may end the row twice.
+    let (mut at, mut is_empty) = (first, true);
+    for word in words(text, columns.saturating_sub(indent)) {
+        let length = word.chars().map(|letter| width(letter, 0)).sum::<usize>();
+        let after = at.saturating_add(length);
+        if !is_empty && after.saturating_add(1) >= columns {
+            rows.push_str(&format!("\n{:indent$}", ""));
+            at = indent;
+        } else if !rows.is_empty() || !is_empty {
+            rows.push(' ');
+            at = at.saturating_add(1);
+        }
+        rows.push_str(word);
+        at = at.saturating_add(length);
+        is_empty = false;
+    }
+    rows
+}
+
+/// The words of a text. What stands between backticks is to be typed or is a name, and one word
+/// where a row has room for it: who copies it gets no end of a row along.
+fn words(text: &str, room: usize) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    loop {
+        let end = rest.find(' ').unwrap_or(rest.len());
+        let whole = quoted(rest, end).filter(|whole| {
+            let letters = rest.get(..*whole).unwrap_or_default().chars();
+            letters.map(|letter| width(letter, 0)).sum::<usize>() < room
+        });
+        let (word, after) = rest.split_at(whole.unwrap_or(end));
+        words.push(word);
+        match after.strip_prefix(' ') {
+            Some(after) => rest = after,
+            None => return words,
+        }
+    }
+}
+
+/// Where a word ends of which the part up to `end` leaves backticks open.
+fn quoted(text: &str, end: usize) -> Option<usize> {
+    let mut end = end;
+    while text.get(..end)?.matches('`').count() % 2 == 1 {
+        let close = end + text.get(end..)?.find('`')?;
+        let after = text.get(close..)?;
+        end = close + after.find(' ').unwrap_or(after.len());
+    }
+    Some(end)
+}
+
 /// How many rows a text takes on a usual terminal.
 #[must_use]
 pub fn count(text: &str) -> usize {
@@ -73,7 +151,45 @@ pub fn count(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{broken, count};
+    use super::{broken, count, folded, told};
+
+    #[test]
+    fn a_text_is_folded_between_words_only() {
+        assert_eq!(folded("one two three", Some(9), 1), "one two\n three");
+        assert_eq!(folded("one two three", None, 1), "one two three");
+        assert_eq!(folded("a-long-word b", Some(5), 0), "a-long-word\nb");
+        assert_eq!(folded("", Some(5), 0), "");
+        assert_eq!(folded("a  b", Some(9), 0), "a  b");
+        assert_eq!(
+            folded("\u{4f60}\u{597d} b c", Some(8), 0),
+            "\u{4f60}\u{597d} b\nc"
+        );
+    }
+
+    #[test]
+    fn what_is_to_be_typed_stays_on_one_row_where_it_has_room() {
+        let text = "it is off; `config set mode prompt`, or `x y`";
+        assert_eq!(
+            folded(text, Some(30), 2),
+            "it is off;\n  `config set mode prompt`,\n  or `x y`"
+        );
+        // Longer than a row it is broken as words are, and one that nobody closes is a letter.
+        assert_eq!(folded("`aa bb cc dd`", Some(9), 0), "`aa bb\ncc dd`");
+        assert_eq!(folded("a ` b c d e f", Some(9), 0), "a ` b c\nd e f");
+    }
+
+    #[test]
+    fn each_line_that_is_told_goes_on_behind_where_it_begins() {
+        let text = "held: one two three four five\n    for a directory, and no more";
+        assert_eq!(
+            told(text, Some(20)),
+            "held: one two three\n  four five\n    for a\n      directory,\n      and no more"
+        );
+        assert_eq!(told(text, Some(200)), text);
+        for narrow in [None, Some(5)] {
+            assert_eq!(told(text, narrow), text);
+        }
+    }
 
     #[test]
     fn a_row_that_goes_on_a_line_says_so_and_what_fits_stays_as_it_is() {

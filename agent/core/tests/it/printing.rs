@@ -261,6 +261,14 @@ fn what_is_no_value_says_which_rule_it_breaks() {
 #[test]
 fn a_denial_keeps_what_it_is_about() {
     assert_eq!(Denial::new(DenialCode::NoCap, "dir0:a").about(), "dir0:a");
+    // What helps is no part of the name it stands beside.
+    let helped = Denial::new(DenialCode::NoRoom, "/w/a").beside("3 bytes\nfree");
+    let wording = DenialCode::NoRoom.wording();
+    assert_eq!(
+        helped.to_string(),
+        format!("{wording}: `/w/a` (3 bytes\\u{{a}}free)")
+    );
+    assert_eq!(helped.about(), "/w/a");
     check(
         Due::Rebooted,
         "the machine was restarted since it was confirmed",

@@ -18,11 +18,12 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-use super::{Trouble, Where, say};
+use super::{Trouble, Where, outputs, say};
 use crate::{
     ambient,
     digest::sha256,
     exit,
+    given_file::{self, Pipes},
     jobs::{Script, content},
     runtime::Job,
     screen::{on_one_line, visible},
@@ -34,6 +35,8 @@ use crate::{
 /// The longest list of jobs, in bytes.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 const LIST: &str = "jobs.json";
+/// So much of Hermes' configuration is looked at.
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
 /// How often it is changed again where somebody else was first.
 const TRIES_MAX: u32 = 20;
 
@@ -63,7 +66,28 @@ impl Shelf {
     }
 
     pub(super) fn read(&self) -> Result<Vec<Job>, Trouble> {
-        understood(self.bytes()?.as_deref())
+        self.understood(self.bytes()?.as_deref())
+    }
+
+    /// The jobs of a list; none where there is no list. What is wrong with it is told in words
+    /// of this program, and not in those a model is told.
+    fn understood(&self, bytes: Option<&[u8]>) -> Result<Vec<Job>, Trouble> {
+        let Some(bytes) = bytes else {
+            return Ok(Vec::new());
+        };
+        jobs::understood(bytes).map_err(|why| {
+            let list = self.cron.join(LIST);
+            let why = why.rsplit_once("corrupted and unrepairable: ");
+            let why = why.map_or("it holds no list of jobs", |(_, why)| why);
+            (
+                format!(
+                    "the list of jobs `{}` is broken: {}; mend it there, or move it away and have the jobs made anew",
+                    list.display(),
+                    on_one_line(why)
+                ),
+                exit::ENVIRONMENT,
+            )
+        })
     }
 
     /// The list as it lies there, if there is one.
@@ -135,7 +159,7 @@ impl Shelf {
             .map_err(|error| self.trouble(&error))?;
         for _ in 0..TRIES_MAX {
             let bytes = self.bytes()?;
-            let mut all = understood(bytes.as_deref())?;
+            let mut all = self.understood(bytes.as_deref())?;
             let Some(at) = all.iter().position(|job| jobs::text(job, "id") == id) else {
                 return Ok(());
             };
@@ -174,7 +198,25 @@ impl Shelf {
         let name = now.strftime("%Y-%m-%d_%H-%M-%S").to_string();
         let name = format!("{name}.md");
         let new = written(dir.as_fd(), &name, document)?;
-        put(dir.as_fd(), &new, &name)
+        put(dir.as_fd(), &new, &name)?;
+        // What came of this run is kept, whatever becomes of those before.
+        if self.is_how_many_usual() {
+            let _ = outputs::keep_the_newest(&dir);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing else was said about how much is kept of a job. Hermes' configuration may
+    /// say it, which this program does not read; then it is for Hermes to remove what is more.
+    fn is_how_many_usual(&self) -> bool {
+        let said = self.cron.with_file_name("config.yaml");
+        match given_file::beginning(&said, CONFIG_BYTES_MAX, Pipes::Refused) {
+            Ok(text) => {
+                let key = outputs::SAID_BY.as_bytes();
+                !text.windows(key.len()).any(|part| part == key)
+            }
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     /// The directory of jobs.
@@ -216,14 +258,6 @@ impl Shelf {
             job: Some(sha256(Value::from(made_of).to_string().as_bytes()).to_string()),
         }
     }
-}
-
-/// The jobs of a list; none where there is no list.
-fn understood(bytes: Option<&[u8]>) -> Result<Vec<Job>, Trouble> {
-    bytes.map_or_else(
-        || Ok(Vec::new()),
-        |bytes| jobs::understood(bytes).map_err(|why| (why, exit::ENVIRONMENT)),
-    )
 }
 
 /// The skills a job is worked on with, whichever way it names them.
@@ -325,6 +359,73 @@ mod tests {
             jobs::text(&shelf.read().unwrap()[1], "state"),
             number.to_string()
         );
+    }
+
+    #[test]
+    fn a_broken_list_is_named_in_this_programs_words_with_what_to_do() {
+        let temp = tempfile::tempdir().unwrap();
+        let shelf = Shelf {
+            home: temp.path().to_owned(),
+            cron: temp.path().to_owned(),
+            scripts: temp.path().to_owned(),
+        };
+        let list = temp.path().join(LIST);
+        for (text, why) in [
+            ("{\"jobs\": [", "EOF while parsing a list"),
+            ("3", "it holds no list of jobs"),
+        ] {
+            std::fs::write(&list, text).unwrap();
+            let (told, code) = shelf.read().unwrap_err();
+            let begin = format!("the list of jobs `{}` is broken: {why}", list.display());
+            assert!(told.starts_with(&begin), "{told}");
+            assert!(told.contains("; mend it there"), "{told}");
+            assert_eq!(code, exit::ENVIRONMENT);
+        }
+    }
+
+    #[test]
+    fn of_each_job_so_many_runs_are_kept_as_hermes_keeps_unless_it_was_told_otherwise() {
+        let temp = tempfile::tempdir().unwrap();
+        let cron = temp.path().join("cron");
+        std::fs::create_dir(&cron).unwrap();
+        let shelf = Shelf {
+            home: temp.path().to_owned(),
+            cron: cron.clone(),
+            scripts: temp.path().to_owned(),
+        };
+        let at = |minute: i64| {
+            let first: Zoned = "2026-01-01T00:00[UTC]".parse().unwrap();
+            &first + jiff::Span::new().minutes(minute)
+        };
+        let kept = || {
+            let names = std::fs::read_dir(cron.join("output/a")).unwrap();
+            let mut names: Vec<_> = names
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        };
+        for minute in 0..53 {
+            shelf.keep("a", "x", &at(minute)).unwrap();
+        }
+        let (first, last) = ("2026-01-01_00-03-00.md", "2026-01-01_00-52-00.md");
+        let names = kept();
+        assert_eq!(names.len(), outputs::KEPT);
+        assert_eq!((&*names[0], &*names[49]), (first, last));
+        // What is not a run's stays, and no directory or link is touched.
+        for name in ["0.md", "2025-01-01_00-00-00.txt", "notes"] {
+            std::fs::write(cron.join("output/a").join(name), "mine").unwrap();
+        }
+        std::fs::create_dir(cron.join("output/a/2025-01-01_00-00-00.md")).unwrap();
+        shelf.keep("a", "x", &at(53)).unwrap();
+        assert_eq!(kept().len(), outputs::KEPT + 4);
+        std::fs::write(
+            temp.path().join("config.yaml"),
+            "cron:\n  output_retention: 0\n",
+        )
+        .unwrap();
+        shelf.keep("a", "x", &at(54)).unwrap();
+        assert_eq!(kept().len(), outputs::KEPT + 5);
     }
 
     /// What a job was granted is for the job as it is: of each field it is said whether it is

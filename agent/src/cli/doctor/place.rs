@@ -13,7 +13,7 @@ use hermitcrab_core::rules::Isolation;
 use rustix::fs::{Access, AtFlags, CWD, FsWord, StatVfsMountFlags};
 
 use crate::{
-    cli::{exec, open, say, seen},
+    cli::{exec, open, say, seen, tell},
     exit,
     runtime::{CommandInput, Fate, TypedCommand},
 };
@@ -60,14 +60,16 @@ pub(super) fn tried(ground: &open::Ground, isolation: Isolation) -> Result<(), u
             let kept = against.map_or_else(String::new, |why| {
                 format!("; {why}, so what they write there cannot be kept")
             });
-            println!("workspace: commands work in `{place}`{kept}");
+            tell(&format!("workspace: commands work in `{place}`{kept}"));
             Ok(())
         }
         Ok(Works::ReadsOnly(strange)) => {
             let why = strange
                 .or_else(|| against.map(str::to_owned))
                 .unwrap_or_else(|| "nothing can be made there, not even on their copy".to_owned());
-            println!("workspace: commands can look at `{place}` and change nothing in it: {why}");
+            tell(&format!(
+                "workspace: commands can look at `{place}` and change nothing in it: {why}"
+            ));
             Ok(())
         }
         Err(why) => {

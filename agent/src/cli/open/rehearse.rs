@@ -53,7 +53,27 @@ pub(super) fn dry(
 pub fn rehearse(setting: &Setting) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
     let isolation = ground.isolation()?;
+    tell_whom_it_reaches_not(&ground, setting);
     dry(&ground, isolation, memory_ledger()?, setting.extent)
+}
+
+/// Says whom a dry run does not reach, where somebody could think that it does: it is no less
+/// what somebody outside would do for being one.
+pub(super) fn tell_whom_it_reaches_not(ground: &Ground, setting: &Setting) {
+    let configured = ground.admin.grants(&ground.workspace);
+    let configured = configured.chain(ground.config.grants(&ground.workspace));
+    let configured = configured.map(|words| format!("{}={}", words.verb, words.on));
+    let peers = setting.grant.iter().cloned().chain(configured);
+    let peers = peers.filter(|words| words.starts_with(Verb::NetConnect.as_str()));
+    let servers = ground.config.servers(&ground.admin);
+    let servers = servers.map(|(name, _)| format!("the server {name}"));
+    let all: Vec<String> = peers.chain(servers).collect();
+    if !all.is_empty() {
+        say(&format!(
+            "a dry run reaches nobody, so not {}",
+            all.join(", ")
+        ));
+    }
 }
 
 /// A session to try out in whether commands work in the workspace: nothing is written.

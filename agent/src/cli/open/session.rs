@@ -173,6 +173,7 @@ pub fn open(
     } = begun_in(&ground)?;
     let isolation = ground.isolation()?;
     if ground.is_dry(setting) {
+        super::rehearse::tell_whom_it_reaches_not(&ground, setting);
         return super::rehearse::dry(&ground, isolation, opened, setting.extent);
     }
     let asking = ground.asking(setting.mode, user.is_some());

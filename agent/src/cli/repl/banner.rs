@@ -2,11 +2,11 @@
 
 use hermitcrab_core::rules::Isolation;
 
-use super::columns;
 use crate::{
     cli::open::Ground,
     model::Backend,
     screen::{Screen, Tone, visible},
+    text::rows,
 };
 
 /// Where what is told begins, behind its name.
@@ -29,7 +29,7 @@ impl Active<'_> {
         let screen = self.screen;
         let columns = screen.columns_of(&std::io::stdout());
         // Before it has a colour, which takes no room.
-        let folded = |text: &str| columns::folded(text, columns, BEGIN);
+        let folded = |text: &str| rows::folded(text, columns, BEGIN);
         let row = |name: &str, text: String| {
             format!("{} {text}", screen.tone(Tone::Dim, &format!("{name:<10}")))
         };

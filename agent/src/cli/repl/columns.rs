@@ -1,5 +1,7 @@
 //! The columns of the help and of what is said at the start, in a terminal of any width.
 
+use crate::text::rows::folded;
+
 /// How wide the column of forms is.
 const COLUMN: usize = 18;
 /// In a terminal narrower than this there is no second column.
@@ -20,34 +22,9 @@ pub fn help(form: &str, about: &str, columns: Option<usize>) -> (String, String)
     (column, folded(about, columns, indent))
 }
 
-/// A text in rows that end between words. Those after the first are moved in by so many columns,
-/// and the first begins behind as many. Where there is no terminal it stays one row.
-#[must_use]
-pub fn folded(text: &str, columns: Option<usize>, indent: usize) -> String {
-    let Some(columns) = columns else {
-        return text.to_owned();
-    };
-    let room = columns.saturating_sub(indent);
-    let (mut rows, mut taken) = (String::new(), 0_usize);
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        // The last column stays free: what is written there may end the row twice.
-        if taken > 0 && taken.saturating_add(1).saturating_add(length) >= room {
-            rows.push_str(&format!("\n{:indent$}", ""));
-            taken = 0;
-        } else if !rows.is_empty() {
-            rows.push(' ');
-            taken = taken.saturating_add(1);
-        }
-        rows.push_str(word);
-        taken = taken.saturating_add(length);
-    }
-    rows
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{super::words::COMMANDS, folded, help};
+    use super::{super::words::COMMANDS, help};
 
     #[test]
     fn what_a_command_does_begins_in_one_column_of_its_own_or_below() {
@@ -70,13 +47,5 @@ mod tests {
                 assert!(rows.lines().all(|row| row.len() < columns), "{rows}");
             }
         }
-    }
-
-    #[test]
-    fn a_text_is_folded_between_words_only() {
-        assert_eq!(folded("one two three", Some(9), 1), "one two\n three");
-        assert_eq!(folded("one two three", None, 1), "one two three");
-        assert_eq!(folded("a-long-word b", Some(5), 0), "a-long-word\nb");
-        assert_eq!(folded("", Some(5), 0), "");
     }
 }

@@ -6,7 +6,7 @@ use hermitcrab_core::approval::Asking;
 
 use super::Repl;
 use crate::{
-    cli::{Trouble, open},
+    cli::{Trouble, open, tell},
     exit,
     runtime::GrantWords,
     screen::{Tone, visible},
@@ -35,7 +35,7 @@ impl Repl<'_> {
     pub(super) fn caps(&mut self) -> Result<u8, Trouble> {
         let agent = self.runtime.first_agent();
         for (grant, words) in self.runtime.grants_in_words(agent) {
-            println!("{:<10} {}", grant.to_string(), visible(&words));
+            tell(&format!("{:<10} {}", grant.to_string(), visible(&words)));
         }
         println!(
             "{}",

@@ -2,7 +2,6 @@
 //! Whatever is answered, a file is written, so that nothing is asked twice; ^C
 //! and `exit` leave out what was answered, too.
 
-use super::columns;
 use super::editor::{Came, Source};
 use super::words::{self, Line};
 use crate::{
@@ -11,6 +10,7 @@ use crate::{
     exit,
     model::http::check_address,
     screen::{Screen, Tone},
+    text::rows,
 };
 
 /// Where a model usually is on a person's own machine.
@@ -21,7 +21,7 @@ pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Resu
     let wrong = |error: crate::config::ConfigError| (error.to_string(), exit::USAGE);
     let folded = |text: &str| {
         let columns = screen.columns_of(&std::io::stdout());
-        columns::folded(text, columns, 0)
+        rows::folded(text, columns, 0)
     };
     println!("{}", screen.tone(Tone::Bold, "Welcome to hermitcrab."));
     println!(

@@ -11,7 +11,7 @@ use crate::{
     cli::as_json::print_json,
     cli::{Trouble, open::Ground, say},
     exit,
-    runtime::Runtime,
+    runtime::{Runtime, RuntimeError},
     screen::on_one_line,
 };
 
@@ -52,7 +52,7 @@ pub(super) fn show(
 }
 
 fn kept(dir: &Path) -> Result<Vec<Kept>, String> {
-    let (journal, _) = Journal::open(dir).map_err(|error| error.to_string())?;
+    let (journal, _) = Journal::open(dir).map_err(|error| RuntimeError::from(error).to_string())?;
     journal.list().map_err(|error| error.to_string())
 }
 

@@ -20,7 +20,7 @@ use crate::{
     },
     exit,
     person::TerminalUser,
-    runtime::{Runtime, forgotten_words, in_bytes, recovered_words},
+    runtime::{Runtime, RuntimeError, forgotten_words, in_bytes, recovered_words},
     state_dir::room::Room,
 };
 
@@ -116,7 +116,8 @@ fn without_session(
             exit::ENVIRONMENT,
         ));
     }
-    let (journal, recovered) = Journal::open(&ground.state_dir).map_err(|error| lacks(&error))?;
+    let (journal, recovered) =
+        Journal::open(&ground.state_dir).map_err(|error| lacks(&RuntimeError::from(error)))?;
     let commits = journal.list().map_err(|error| lacks(&error))?;
     let going = is_meant(&commits)?;
     if !is_wanted(&going, which)? {

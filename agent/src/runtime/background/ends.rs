@@ -192,7 +192,11 @@ fn named(command: &str) -> String {
         .chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })
         .collect();
-    format!("`{line}{cut}`")
+    // One that holds the mark would end it.
+    match line.contains('`') {
+        true => format!("\"{line}{cut}\""),
+        false => format!("`{line}{cut}`"),
+    }
 }
 
 /// Several of them.
