@@ -30,6 +30,8 @@ pub struct Ambient {
     pub program: PathBuf,
     /// Where the agent's own configuration is, if that can be said.
     pub config: Option<PathBuf>,
+    /// Where Hermes keeps what is its user's, if nothing else is said.
+    pub hermes_home: Option<PathBuf>,
     /// Today, `YYYY-MM-DD`, UTC.
     pub today: String,
 }
@@ -92,6 +94,7 @@ pub fn read() -> Ambient {
         config: hermitcrab::ambient::places()
             .ok()
             .map(|places| places.config_file),
+        hermes_home: absolute("HOME").map(|home| home.join(".hermes")),
         today: date(seconds),
     }
 }

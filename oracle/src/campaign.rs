@@ -42,7 +42,7 @@ pub use self::bucket::{Symptom, of_law};
 use self::dealer::Dealer;
 use self::examine::Trio;
 pub use self::examine::{Examined, Fate, found, smallest};
-use self::keep::{Deal, Log};
+use self::keep::{Deal, Log, Part};
 pub(crate) use self::named::is_found_below_a_dot;
 pub use self::operators::command as operators;
 pub use self::patterns::{command as patterns, flagged};
@@ -185,6 +185,15 @@ impl Hunt<'_> {
             .max(1)
     }
 
+    /// What of the campaign was run, once that is over.
+    fn part(&self) -> Part {
+        Part {
+            seed: self.args.seed,
+            shard: self.args.shard,
+            is_stopped: self.interrupt.is_set(),
+        }
+    }
+
     fn run(&self, mut log: Log, place: &Path) -> Result<Tally, String> {
         let jobs = self.jobs();
         let until = Instant::now().checked_add(self.args.time);
@@ -250,8 +259,7 @@ impl Hunt<'_> {
             eprintln!("error: {message}");
             return Ok(tally);
         }
-        let part = (self.args.seed, self.args.shard);
-        keep::summary(place, part, &self.args.hermes, &tally)?;
+        keep::summary(place, self.part(), &self.args.hermes, &tally)?;
         Ok(tally)
     }
 }

@@ -75,9 +75,39 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     if let Err(unwritten) = outputs.begin() {
         return unwritten.exit();
     }
+    let again = publish::again(args.vectors.as_deref(), &args.hermes);
+    // Whoever waits for the files reads in them that nothing ran.
+    let nothing_ran = |lack: &environment::Lack| {
+        let code = lack.exit(&interrupt);
+        let reason = match interrupt.is_set() {
+            true => "the run was interrupted before its first case",
+            false => "the machine lacks what a run needs",
+        };
+        let not_run: Vec<_> = chosen
+            .iter()
+            .map(|case| NotRun::new(case, reason))
+            .collect();
+        let run = Run {
+            results: &[],
+            not_run: &not_run,
+            vectors: (&suites, &catalogue),
+            hermes: &args.hermes,
+            today: &ambient.today,
+            again: &again,
+        };
+        let summary = Summary {
+            exit: code,
+            ..run.summary(args.allowed)
+        };
+        eprintln!("nothing ran: {reason}");
+        let published = json::Log::create(&report)
+            .map_err(|error| format!("cannot write in `{}`: {error}", report.display()))
+            .and_then(|_log| run.publish(&summary, &outputs));
+        publish::exit(published, &summary)
+    };
     let mut starts = match environment::prepare(ambient, &args.hermes, &report, &processes) {
         Ok(starts) => starts,
-        Err(lack) => return lack.exit(&interrupt),
+        Err(lack) => return nothing_ran(&lack),
     };
     // Known before an hour of cases; the exit code waits for what they say.
     for fault in publish::faults_before(&suites, &catalogue, &ambient.today) {
@@ -108,7 +138,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     );
     let (results, not_run) = match outcome {
         Ok(outcome) => outcome,
-        Err(Stop::Lack(lack)) => return lack.exit(&interrupt),
+        Err(Stop::Lack(lack)) => return nothing_ran(&lack),
         Err(Stop::Io(message, results)) => {
             show_failures(&results);
             eprintln!("error: {message}");
@@ -130,7 +160,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         vectors: (&suites, &catalogue),
         hermes: &args.hermes,
         today: &ambient.today,
-        again: &publish::again(args.vectors.as_deref(), &args.hermes),
+        again: &again,
     };
     let summary = Summary {
         chosen: chosen.len(),
@@ -167,7 +197,7 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
         );
         exit::VECTORS
     })?;
-    let listed = vectors.join("known-divergences.toml");
+    let listed = vectors.join(suite::CATALOGUE);
     let catalogue = known::load(&listed).map_err(|message| {
         eprintln!("error: {message}");
         exit::CATALOGUE

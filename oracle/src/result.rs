@@ -84,6 +84,9 @@ pub struct Summary {
     pub agent: String,
     /// The relation's name.
     pub relation: String,
+    /// A digest of the vectors and the catalogue.
+    #[serde(default)]
+    pub vectors: String,
     /// Cases chosen by suite, case and shard.
     pub chosen: usize,
     /// Cases that ran.

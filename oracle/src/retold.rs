@@ -154,10 +154,26 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    let merged = suites
-        .named(&args.suite)
-        .and_then(|()| merge::read(&args.reports, &suites, &args.suite));
-    let merged = match merged {
+    let outputs = Outputs {
+        folder: &args.out,
+        json: args.json,
+        junit: args.junit.as_deref(),
+        sarif: args.sarif.as_deref(),
+        places: (&vectors, &ambient.root),
+    };
+    if let Err(message) = suites.named(&args.suite) {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
+    let _alone = match environment::alone(&args.out, "--out") {
+        Ok(alone) => alone,
+        Err(unwritten) => return unwritten.exit(),
+    };
+    // Before the parts are read: what was merged here before is not taken for what cannot be.
+    if let Err(unwritten) = outputs.begin() {
+        return unwritten.exit();
+    }
+    let merged = match merge::read(&args.reports, &suites, &args.suite) {
         Ok(merged) => merged,
         Err(message) => {
             eprintln!("error: {message}");
@@ -176,20 +192,6 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         wall_ms: merged.wall_ms,
         ..run.summary(args.allowed)
     };
-    let outputs = Outputs {
-        folder: &args.out,
-        json: args.json,
-        junit: args.junit.as_deref(),
-        sarif: args.sarif.as_deref(),
-        places: (&vectors, &ambient.root),
-    };
-    let _alone = match environment::alone(&args.out, "--out") {
-        Ok(alone) => alone,
-        Err(unwritten) => return unwritten.exit(),
-    };
-    if let Err(unwritten) = outputs.begin() {
-        return unwritten.exit();
-    }
     let written = json::Log::create(&args.out)
         .and_then(|mut log| merged.results.iter().try_for_each(|result| log.add(result)))
         .map_err(|error| format!("cannot write in `{}`: {error}", args.out.display()))
@@ -253,10 +255,7 @@ fn merge_campaign(args: &MergeArgs) -> u8 {
             println!("log, findings and summary: {}", args.out.display());
             tally.exit()
         }
-        Err(message) => {
-            eprintln!("error: {message}");
-            exit::USAGE
-        }
+        Err(unwritten) => unwritten.exit(),
     }
 }
 

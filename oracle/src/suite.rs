@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bisim_world::protocol::{Held, Step};
 use hermitcrab::given_file::{self, Pipes};
+use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
@@ -39,6 +40,9 @@ pub const VERBS: [&str; 16] = [
     "config.change",
 ];
 
+/// The catalogue's file, below the vectors.
+pub(crate) const CATALOGUE: &str = "known-divergences.toml";
+
 /// All cases, in the order of the files' names.
 #[derive(Debug, Default)]
 pub struct Suites {
@@ -46,6 +50,8 @@ pub struct Suites {
     pub cases: Vec<Case>,
     /// The suites' descriptions, by name.
     pub descriptions: BTreeMap<String, String>,
+    /// A digest of all that was read and of the catalogue beside it: what a verdict is of.
+    pub digest: String,
 }
 
 impl Suites {
@@ -146,9 +152,18 @@ pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
     files.sort();
     let mut suites = Suites::default();
     let mut ids = BTreeMap::new();
+    let mut hash = Sha256::new();
+    let mut count = |name: &Path, bytes: &[u8]| {
+        let name = name.file_name().unwrap_or_default().as_encoded_bytes();
+        for part in [name, bytes] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+    };
     for file in files {
         let wrong = match bytes_of(&file).map(String::from_utf8) {
             Ok(Ok(text)) => {
+                count(&file, text.as_bytes());
                 parse(&file, &text, &mut suites, &mut ids, &mut problems);
                 continue;
             }
@@ -164,6 +179,10 @@ pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
             what: wrong.1,
         });
     }
+    // One that cannot be read is told by whoever reads it.
+    let catalogue = vectors.join(CATALOGUE);
+    count(&catalogue, &bytes_of(&catalogue).unwrap_or_default());
+    suites.digest = data_encoding::HEXLOWER.encode(&hash.finalize());
     for case in &suites.cases {
         let file = ids.get(&case.id).cloned().unwrap_or_default();
         problems.extend(names::lint(case).into_iter().map(|what| Problem {

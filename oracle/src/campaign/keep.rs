@@ -52,6 +52,29 @@ impl Deal {
     }
 }
 
+/// Which campaign was run, and how much of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Which campaign.
+    pub seed: u64,
+    /// Which part of it, if not the whole.
+    pub shard: Option<Shard>,
+    /// Whether somebody stopped it before its end.
+    pub is_stopped: bool,
+}
+
+impl Part {
+    /// All of a campaign.
+    #[cfg(test)]
+    pub const fn whole(seed: u64) -> Self {
+        Self {
+            seed,
+            shard: None,
+            is_stopped: false,
+        }
+    }
+}
+
 /// A finding in the form of a suite that may lie among the regressions as it is: named after
 /// its file, and its case on one line.
 fn suite_of(name: &str, case: &CaseFile) -> Result<String, serde_json::Error> {
@@ -245,7 +268,8 @@ fn head(deal: Deal, seed: u64) -> serde_json::Value {
     head
 }
 
-fn of_no_use(message: String) -> Unwritten {
+/// What a campaign cannot be, whatever room there is.
+pub(super) fn of_no_use(message: String) -> Unwritten {
     Unwritten {
         message,
         code: exit::USAGE,
@@ -292,18 +316,16 @@ const fn is_finding(seen: &Examined) -> bool {
 ///
 /// # Errors
 /// The disk.
-pub fn summary(
-    place: &Path,
-    (seed, shard): (u64, Option<Shard>),
-    hermes: &str,
-    tally: &Tally,
-) -> Result<(), String> {
+pub fn summary(place: &Path, part: Part, hermes: &str, tally: &Tally) -> Result<(), String> {
     let path = place.join(SUMMARY);
-    let mut value = json!({ "seed": seed, "hermes": hermes, "tally": tally });
-    // So that one who puts parts together sees that one is not there.
-    if let (Some(shard), Some(value)) = (shard, value.as_object_mut()) {
+    let mut value = json!({ "seed": part.seed, "hermes": hermes, "tally": tally });
+    // So that one who puts parts together sees that one is not there, or not whole.
+    if let (Some(shard), Some(value)) = (part.shard, value.as_object_mut()) {
         let parts = json!({ "part": shard.part, "parts": shard.parts });
         value.insert("shard".to_owned(), parts);
+    }
+    if let (true, Some(value)) = (part.is_stopped, value.as_object_mut()) {
+        value.insert("stopped".to_owned(), true.into());
     }
     serde_json::to_string_pretty(&value)
         .map_err(|error| error.to_string())

@@ -8,10 +8,11 @@ use hermitcrab::screen::on_one_line;
 use serde::{Deserialize, Serialize};
 
 use super::examine::{Examined, Fate};
-use super::keep::{self, Deal, Log};
+use super::keep::{self, Deal, Log, Part, of_no_use};
 use super::screen::{self, Round};
 use super::tally::Tally;
 use crate::cli::Shard;
+use crate::exit::{self, Unwritten};
 use crate::generate::{Specimen, Target};
 use crate::report::json::text_of;
 use crate::report::publish::quoted;
@@ -65,6 +66,16 @@ struct Against {
     /// Which part of the campaign it is, if it is not the whole.
     #[serde(default)]
     shard: Option<Shard>,
+    /// Whether somebody stopped it.
+    #[serde(default)]
+    stopped: bool,
+    tally: Counted,
+}
+
+/// How many lines a log had when these were counted.
+#[derive(Debug, Deserialize)]
+struct Counted {
+    all: BTreeMap<String, u64>,
 }
 
 /// Reads a campaign's directory for a page.
@@ -132,77 +143,124 @@ fn found(counts: &BTreeMap<String, u64>, replay: Option<&str>) -> Vec<Found> {
 /// Puts the parts of one campaign together in a new directory.
 ///
 /// # Errors
-/// A part cannot be read, the parts are of different campaigns or releases,
-/// two of them disagree about a variant, or the directory holds a campaign.
-pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
+/// A part cannot be read, its log is not what was counted, the parts are of different
+/// campaigns or releases, two of them disagree about a variant, or the directory holds a
+/// campaign or cannot be written.
+pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, Unwritten> {
     if is_campaign(place) {
-        return Err(format!(
+        return Err(of_no_use(format!(
             "`{}` holds a campaign already, which is not written over; name another --out",
             place.display()
-        ));
+        )));
     }
-    let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
-    let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
-    let (mut read, mut shards) = (Vec::new(), Vec::new());
-    for part in parts {
-        let (head, examined) = log(part)?;
-        seeds.insert(head);
-        let against = against(part)?;
-        releases.insert(against.hermes);
-        shards.push(against.shard);
-        read.push((part, examined));
-    }
-    // Said before what follows from it: variants of different campaigns have nothing in common.
-    let (Some(seed), 1, Some(hermes), 1) =
-        (seeds.first(), seeds.len(), releases.first(), releases.len())
-    else {
-        let told: Vec<String> = seeds
-            .iter()
-            .map(|head| format!("{} with seed {}", head.target.word(), head.seed))
-            .collect();
-        return Err(format!(
-            "the parts are of different campaigns: {}; Hermes {}",
-            told.join(", "),
-            on_one_line(&Vec::from_iter(releases).join(", "))
-        ));
+    let parts = Parts::read(parts).map_err(of_no_use)?;
+    let written = |message: String| Unwritten {
+        message,
+        code: exit::INTERNAL,
     };
-    for (part, examined) in read {
-        for seen in examined {
-            if let Some(other) = all.get(&seen.index)
-                && *other != seen
-            {
-                return Err(format!(
-                    "`{}` disagrees with another part about variant {} of the campaign",
-                    part.display(),
-                    seen.index
-                ));
-            }
-            all.insert(seen.index, seen);
-        }
-    }
-    let io = |error: std::io::Error| format!("cannot make `{}`: {error}", place.display());
-    fs::create_dir_all(place).map_err(io)?;
-    let (deal, Head { seed, target, .. }) = (seed.deal(), *seed);
-    let mut log = Log::open(place, deal, seed, false).map_err(|why| why.message)?;
+    fs::create_dir_all(place).map_err(|error| {
+        let cannot = format!("cannot make `{}`", place.display());
+        Unwritten::new(&cannot, &error, "directory with --out")
+    })?;
+    let (deal, Head { seed, target, .. }) = (parts.head.deal(), parts.head);
+    let mut log = Log::open(place, deal, seed, false)?;
     let mut tally = Tally::of(target);
-    for seen in all.values() {
-        log.add(seen)?;
+    for seen in parts.all.values() {
+        log.add(seen).map_err(written)?;
         tally.add(seen);
     }
     if deal == Deal::Screen {
-        let mut rounds: Vec<Round> = Vec::new();
+        tally.screen = Some(screen::together(&parts.rounds, |index| {
+            parts.all.get(&index)
+        }));
+    }
+    tally.missing = missing(&parts.shards);
+    tally.stopped = parts.stopped;
+    let whole = Part {
+        seed,
+        shard: None,
+        is_stopped: !tally.stopped.is_empty(),
+    };
+    keep::summary(place, whole, &parts.hermes, &tally).map_err(written)?;
+    Ok(tally)
+}
+
+/// The parts of one campaign as they were read.
+struct Parts {
+    head: Head,
+    hermes: String,
+    shards: Vec<Option<Shard>>,
+    /// Those that somebody stopped.
+    stopped: BTreeSet<String>,
+    all: BTreeMap<u64, Examined>,
+    rounds: Vec<Round>,
+}
+
+impl Parts {
+    fn read(parts: &[PathBuf]) -> Result<Self, String> {
+        let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
+        let (mut read, mut shards, mut stopped) = (Vec::new(), Vec::new(), BTreeSet::new());
         for part in parts {
-            for round in screen::rounds_of(part)? {
-                if !rounds.contains(&round) {
-                    rounds.push(round);
+            let (head, examined) = log(part)?;
+            let against = against(part)?;
+            against.has_counted(part, &examined)?;
+            seeds.insert(head);
+            releases.insert(against.hermes);
+            shards.push(against.shard);
+            if against.stopped {
+                stopped.insert(on_one_line(&part.to_string_lossy()));
+            }
+            read.push((part, examined));
+        }
+        // Said before what follows from it: variants of different campaigns have nothing in
+        // common.
+        let (Some(head), 1, Some(hermes), 1) =
+            (seeds.first(), seeds.len(), releases.first(), releases.len())
+        else {
+            let told: Vec<String> = seeds
+                .iter()
+                .map(|head| format!("{} with seed {}", head.target.word(), head.seed))
+                .collect();
+            return Err(format!(
+                "the parts are of different campaigns: {}; Hermes {}",
+                told.join(", "),
+                on_one_line(&Vec::from_iter(releases).join(", "))
+            ));
+        };
+        let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
+        for (part, examined) in read {
+            for seen in examined {
+                if let Some(other) = all.get(&seen.index)
+                    && *other != seen
+                {
+                    return Err(format!(
+                        "`{}` disagrees with another part about variant {} of the campaign",
+                        part.display(),
+                        seen.index
+                    ));
+                }
+                all.insert(seen.index, seen);
+            }
+        }
+        let mut rounds: Vec<Round> = Vec::new();
+        if head.deal() == Deal::Screen {
+            for part in parts {
+                for round in screen::rounds_of(part)? {
+                    if !rounds.contains(&round) {
+                        rounds.push(round);
+                    }
                 }
             }
         }
-        tally.screen = Some(screen::together(&rounds, |index| all.get(&index)));
+        Ok(Self {
+            head: *head,
+            hermes: hermes.clone(),
+            shards,
+            stopped,
+            all,
+            rounds,
+        })
     }
-    tally.missing = missing(&shards);
-    keep::summary(place, (seed, None), hermes, &tally)?;
-    Ok(tally)
 }
 
 /// The parts nobody brought, where none brought the whole: a lost machine must not look like
@@ -242,257 +300,44 @@ fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
         .ok_or_else(|| format!("`{}` is empty", path.display()))?;
     let head: Head = serde_json::from_str(head).map_err(|error| damaged(1, error))?;
     let examined = lines
-        .map(|(line, number)| serde_json::from_str(line).map_err(|error| damaged(number, error)))
+        .map(|(line, number)| {
+            serde_json::from_str(line.trim_end()).map_err(|error| damaged(number, error))
+        })
         .collect::<Result<_, _>>()?;
     Ok((head, examined))
 }
 
 fn against(place: &Path) -> Result<Against, String> {
     let path = place.join(keep::SUMMARY);
-    let text = text_of(&path)?;
-    serde_json::from_str::<Against>(&text)
-        .map_err(|error| format!("`{}`: {}", path.display(), on_one_line(&error.to_string())))
+    text_of(&path)
+        .and_then(|text| {
+            serde_json::from_str::<Against>(&text).map_err(|error| {
+                format!("`{}`: {}", path.display(), on_one_line(&error.to_string()))
+            })
+        })
+        .map_err(|why| {
+            format!(
+                "{why}; a part is the --report directory of a `fuzz` that came to its end, to which `fuzz --resume` brings it"
+            )
+        })
+}
+
+impl Against {
+    /// What a log lost on its way here may be what was found; one that goes on behind what was
+    /// counted is of a run that was killed.
+    fn has_counted(&self, place: &Path, examined: &[Examined]) -> Result<(), String> {
+        let counted: u64 = self.tally.all.values().sum();
+        if counted == examined.len() as u64 {
+            return Ok(());
+        }
+        Err(format!(
+            "`{}` counts {counted} variants, and `{}` holds {}; bring the whole part again, or bring it to its end with `fuzz --resume`",
+            place.join(keep::SUMMARY).display(),
+            place.join(keep::LOG).display(),
+            examined.len()
+        ))
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn examined(index: u64, fate: Fate) -> Examined {
-        Examined {
-            fate,
-            ..Examined::of(index, "delete-file+env~0".to_owned())
-        }
-    }
-
-    fn part(dir: &Path, name: &str, seed: u64, seen: &[(u64, Fate)]) -> PathBuf {
-        let place = dir.join(name);
-        fs::create_dir(&place).unwrap();
-        let mut log = Log::open(&place, Deal::Worlds(Target::Commands), seed, false).unwrap();
-        let mut tally = Tally::default();
-        for (index, fate) in seen {
-            let seen = examined(*index, *fate);
-            log.add(&seen).unwrap();
-            tally.add(&seen);
-        }
-        keep::summary(&place, (seed, None), "0.19.0", &tally).unwrap();
-        place
-    }
-
-    #[test]
-    fn a_part_that_is_not_there_is_told_and_is_no_pass() {
-        let dir = tempfile::tempdir().unwrap();
-        let one = part(dir.path(), "1", 7, &[(0, Fate::HermesSilent)]);
-        let two = part(dir.path(), "2", 7, &[(1, Fate::HermesStopped)]);
-        for (place, number) in [(&one, 1), (&two, 2)] {
-            let shard = Some(Shard {
-                part: number,
-                parts: 3,
-            });
-            keep::summary(place, (7, shard), "0.19.0", &Tally::default()).unwrap();
-        }
-        let tally = merge(&[one.clone(), two.clone()], &dir.path().join("a")).unwrap();
-        assert!(
-            tally.render().contains("part 3/3 is missing"),
-            "{}",
-            tally.render()
-        );
-        assert_eq!(tally.exit(), crate::exit::INCONCLUSIVE);
-        // Who brings the whole lacks nothing.
-        keep::summary(&two, (7, None), "0.19.0", &Tally::default()).unwrap();
-        let tally = merge(&[one, two], &dir.path().join("b")).unwrap();
-        assert_eq!(tally.exit(), crate::exit::CONFORM);
-    }
-
-    #[test]
-    fn the_parts_of_a_campaign_are_the_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let one = part(
-            dir.path(),
-            "1",
-            7,
-            &[(0, Fate::HermesSilent), (2, Fate::NoEffect)],
-        );
-        let two = part(
-            dir.path(),
-            "2",
-            7,
-            &[(1, Fate::HermesStopped), (2, Fate::NoEffect)],
-        );
-        let out = dir.path().join("all");
-        let tally = merge(&[one.clone(), two], &out).unwrap();
-        assert_eq!(tally.all.valid(), 2);
-        assert_eq!(tally.all.of(Fate::NoEffect), 1, "counted once");
-        assert!(is_campaign(&out));
-        let seen = read(&out).unwrap();
-        assert!(
-            seen.headline.starts_with("seed 7: 3 variants"),
-            "{}",
-            seen.headline
-        );
-        assert_eq!(
-            seen.classes
-                .get("wrapper")
-                .and_then(|fates| fates.get(&Fate::HermesSilent)),
-            Some(&1)
-        );
-        let again = merge(&[one], &out).unwrap_err();
-        assert!(again.contains("name another --out"), "{again}");
-    }
-
-    #[test]
-    fn other_campaigns_and_contradictions_are_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let one = part(dir.path(), "1", 7, &[(0, Fate::HermesSilent)]);
-        // It is said that it is another one, and not that it disagrees.
-        let other = part(dir.path(), "2", 8, &[(0, Fate::HermesStopped)]);
-        let against = part(dir.path(), "3", 7, &[(0, Fate::HermesStopped)]);
-        let out = dir.path().join("all");
-        for (parts, expected) in [
-            (
-                vec![one.clone(), other],
-                "different campaigns: commands with seed 7, commands with seed 8; Hermes",
-            ),
-            (vec![one, against], "disagrees"),
-            (vec![dir.path().join("none")], "cannot read"),
-        ] {
-            let why = merge(&parts, &out).unwrap_err();
-            assert!(why.contains(expected), "{why}");
-        }
-    }
-
-    /// The counts of a campaign as its reports tell them: by fate, and what was found.
-    #[derive(Debug, Default, PartialEq, Eq)]
-    struct Told {
-        wrapper: BTreeMap<String, u64>,
-        found: [BTreeMap<String, u64>; 3],
-    }
-
-    fn counts(value: &serde_json::Value) -> BTreeMap<String, u64> {
-        serde_json::from_value(value.clone()).unwrap()
-    }
-
-    fn by_summary(place: &Path) -> Told {
-        let text = fs::read_to_string(place.join(keep::SUMMARY)).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let tally = &told["tally"];
-        assert_eq!(counts(&tally["all"]), counts(&tally["classes"]["wrapper"]));
-        Told {
-            wrapper: counts(&tally["all"]),
-            found: ["findings", "differences", "escapes"].map(|what| counts(&tally[what])),
-        }
-    }
-
-    fn by_page(place: &Path) -> Told {
-        use crate::report::html::{Page, render, tests::unpack};
-        let campaign = serde_json::to_value(read(place).unwrap()).unwrap();
-        let page = Page {
-            made: "2026-01-02",
-            summary: &crate::result::Summary::default(),
-            results: &[],
-            vectors: (&Default::default(), &Default::default()),
-            history: &[],
-            campaigns: &[campaign],
-        };
-        let page = render(&page).unwrap();
-        let (_, rest) = page.split_once("id=\"data\">").unwrap();
-        let data = unpack(rest.split_once('<').unwrap().0);
-        let told = &data["campaigns"][0];
-        let classes = &told["classes"]["wrapper"];
-        assert_eq!(
-            counts(&told["operators"]["wrapper"]["env"]),
-            counts(classes)
-        );
-        Told {
-            wrapper: counts(classes),
-            found: ["findings", "differences", "escapes"].map(|what| {
-                let found: Vec<Found> = serde_json::from_value(told[what].clone()).unwrap();
-                found.into_iter().map(|(name, n, _)| (name, n)).collect()
-            }),
-        }
-    }
-
-    #[test]
-    fn a_campaign_and_its_merged_parts_tell_the_same_in_every_report() {
-        const FATES: [Fate; 14] = [
-            Fate::NotHere,
-            Fate::NoEffect,
-            Fate::ControlFired,
-            Fate::ControlHeld,
-            Fate::HermesSilent,
-            Fate::HermesStopped,
-            Fate::HermesInert,
-            Fate::AgentUnsafe,
-            Fate::Served,
-            Fate::Differs,
-            Fate::NoPlan,
-            Fate::PlanStopped,
-            Fate::PlanDone,
-            Fate::Inconclusive,
-        ];
-        let odd = "an \"odd\" <name> & \u{1b}[31m";
-        let mut told = Told::default();
-        let mut all = Vec::new();
-        for (place, fate) in FATES.into_iter().enumerate() {
-            let word = serde_json::to_value(fate).unwrap();
-            for number in 0..=place % 4 {
-                let index = u64::try_from(all.len()).unwrap();
-                let mut seen = examined(index, fate);
-                // Some have been made smaller, others not.
-                let smallest = (number > 0).then(|| format!("delete-file+env~{number}"));
-                let name = smallest.clone().unwrap_or(seen.variant.clone());
-                let found = match fate {
-                    Fate::AgentUnsafe => Some((0, name)),
-                    Fate::Differs => Some((1, name)),
-                    Fate::HermesSilent => {
-                        seen.bucket = Some(odd.to_owned());
-                        Some((2, odd.to_owned()))
-                    }
-                    _ => None,
-                };
-                seen.smallest = smallest;
-                if let Some((what, name)) = found {
-                    *told.found[what].entry(name).or_default() += 1;
-                }
-                let word = word.as_str().unwrap().to_owned();
-                *told.wrapper.entry(word).or_default() += 1;
-                all.push(seen);
-            }
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let keep = |name: &str, chosen: &[&Examined]| {
-            let place = dir.path().join(name);
-            let deal = Deal::Worlds(Target::Commands);
-            fs::create_dir(&place).unwrap();
-            let mut log = Log::open(&place, deal, 7, false).unwrap();
-            let mut tally = Tally::default();
-            for seen in chosen {
-                log.add(seen).unwrap();
-                tally.add(seen);
-            }
-            keep::summary(&place, (7, None), "0.19.0", &tally).unwrap();
-            (place, tally)
-        };
-        let every = |step: usize, from: usize| -> Vec<&Examined> {
-            all.iter().skip(from).step_by(step).collect()
-        };
-        let (whole, tally) = keep("whole", &every(1, 0));
-        let parts = [keep("1", &every(2, 0)).0, keep("2", &every(2, 1)).0];
-        let merged = dir.path().join("merged");
-        let together = merge(&parts, &merged).unwrap();
-        assert_eq!(together.render(), tally.render());
-        for place in [&whole, &merged] {
-            assert_eq!(by_summary(place), told, "JSON");
-            assert_eq!(by_page(place), told, "the page");
-        }
-        let words = tally.render();
-        for (said, found) in ["UNSAFE", "differs", "escape"].iter().zip(&told.found) {
-            assert!(!found.is_empty());
-            for (name, count) in found {
-                let name = crate::report::row::name(name);
-                let line = format!("\n{said} {count} x {name}\n");
-                assert!(words.contains(&line), "{line}: {words}");
-            }
-        }
-    }
-}
+mod tests;

@@ -114,8 +114,7 @@ pub(super) fn run(
         ..
     } = screening;
     tally.screen = Some(together(&all, |index| examined.get(&index)));
-    let part = (hunt.args.seed, hunt.args.shard);
-    keep::summary(place, part, &hunt.args.hermes, &tally)?;
+    keep::summary(place, hunt.part(), &hunt.args.hermes, &tally)?;
     Ok(tally)
 }
 

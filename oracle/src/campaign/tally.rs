@@ -69,6 +69,9 @@ pub struct Tally {
     /// Parts of it that were not among those put together, such as `2/4`.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub missing: BTreeSet<String>,
+    /// Parts of it that somebody stopped before their end, by their directories.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub stopped: BTreeSet<String>,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -422,6 +425,12 @@ impl Tally {
                 "part {part} is missing: what it saw is not counted here"
             );
         }
+        for part in &self.stopped {
+            let _written = writeln!(
+                out,
+                "`{part}` was stopped before its end; `fuzz --resume` brings it there"
+            );
+        }
     }
 
     /// Whether nothing at all was tried.
@@ -445,6 +454,7 @@ impl Tally {
         } else if self.all.of(Fate::Inconclusive) > 0
             || self.all.of(Fate::ControlFired) > 0
             || !self.missing.is_empty()
+            || !self.stopped.is_empty()
         {
             exit::INCONCLUSIVE
         } else {

@@ -137,6 +137,13 @@ fn make_out(out: &Path, home: &Path) -> Result<(), Unwritten> {
     })
 }
 
+/// Whether a home is not the one that the agent shares with Hermes.
+fn is_elsewhere(ambient: &Ambient, home: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let usual = ambient.hermes_home.as_deref();
+    usual.is_none_or(|usual| real(usual) != real(home))
+}
+
 fn migrate(
     ambient: &Ambient,
     args: &MigrateArgs,
@@ -153,6 +160,7 @@ fn migrate(
         made: ambient.today.clone(),
         hermes: args.hermes.first().cloned().unwrap_or_default(),
         home: args.hermes_home.display().to_string(),
+        is_elsewhere: is_elsewhere(ambient, &args.hermes_home),
         files: snapshot.names().map(str::to_owned).collect(),
         env_names: home.env_names.clone(),
         skills: home.skills.clone(),

@@ -35,6 +35,9 @@ pub struct Report {
     pub hermes: String,
     /// The home.
     pub home: String,
+    /// Whether that is another one than the user's usual home of Hermes, which is the one that
+    /// the agent shares.
+    pub is_elsewhere: bool,
     /// The summary, in a sentence.
     pub summary: String,
     /// What was read.
@@ -127,7 +130,11 @@ impl Report {
         if self.skills.is_empty() && self.jobs.is_empty() {
             return None;
         }
-        let mut opened = "a model is shown skills, notes and jobs once their directories are opened: `mkdir -p ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`, of which some may be there, and `hermitcrab config add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`".to_owned();
+        let mut opened = if self.is_elsewhere {
+            "a model is shown skills, notes and jobs that lie in `~/.hermes`, and this home is another one: copy its `memories`, `skills` and `cron` there, then `hermitcrab config add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`".to_owned()
+        } else {
+            "a model is shown skills, notes and jobs once their directories are opened: `mkdir -p ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`, of which some may be there, and `hermitcrab config add-directory ~/.hermes/memories ~/.hermes/skills ~/.hermes/cron`".to_owned()
+        };
         if !self.jobs.is_empty() {
             opened.push_str("; jobs that are due run when a timer of yours calls `hermitcrab cron tick`, and Hermes, where it goes on, runs the same ones");
         }
@@ -468,6 +475,17 @@ mod tests {
             after.split('`').next().unwrap().to_owned()
         };
         assert_eq!(of("`mkdir -p "), of("`hermitcrab config add-directory "));
+        // What lies in another home than the one both share is not seen where it is.
+        let opened = Report {
+            is_elsewhere: true,
+            ..report
+        }
+        .opened()
+        .unwrap();
+        assert!(
+            opened.contains("this home is another one: copy"),
+            "{opened}"
+        );
     }
 
     #[test]

@@ -110,6 +110,7 @@ fn ambient() -> Ambient {
         temporary: PathBuf::new(),
         program: PathBuf::new(),
         config: None,
+        hermes_home: None,
         today: "2026-01-01".to_owned(),
     }
 }

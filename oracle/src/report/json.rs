@@ -27,11 +27,7 @@ impl Log {
     /// The directory or the file cannot be made.
     pub fn create(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
-        // The summary of a run before says nothing about this one, which may be killed.
-        match std::fs::remove_file(folder.join(SUMMARY)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_summary(folder)?;
         Ok(Self {
             file: File::create(folder.join(LOG))?,
         })
@@ -45,6 +41,17 @@ impl Log {
         let mut line = serde_json::to_vec(result).map_err(io::Error::other)?;
         line.push(b'\n');
         self.file.write_all(&line)
+    }
+}
+
+/// Takes away the summary of a run before: it says nothing about this one, which may be killed.
+///
+/// # Errors
+/// It is there and cannot be removed.
+pub fn remove_summary(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_file(folder.join(SUMMARY)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -70,7 +77,7 @@ pub fn read_results(folder: &Path) -> Result<Vec<CaseResult>, String> {
         .filter(|line| line.ends_with('\n'))
         .enumerate()
         .map(|(index, line)| {
-            serde_json::from_str(line).map_err(|error| {
+            serde_json::from_str(line.trim_end()).map_err(|error| {
                 format!(
                     "line {} of `{}`: {}",
                     index + 1,

@@ -31,8 +31,8 @@ pub struct Merged {
 ///
 /// # Errors
 /// One cannot be read, they compare with different releases or come from
-/// different versions of the agent, a case is in two of them, or one holds a
-/// case these vectors do not have.
+/// different versions of the agent, one was checked with other vectors than these,
+/// or a case is in two of them.
 pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<Merged, String> {
     let mut found: BTreeMap<String, (CaseResult, &Path)> = BTreeMap::new();
     let mut versions: Option<(String, String, &Path)> = None;
@@ -55,7 +55,15 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
             Some(_) => {}
             None => versions = Some((hermes, agent, folder)),
         }
-        let results = json::read_results(folder)?;
+        // The cases may be called the same and be others.
+        if summary.vectors != suites.digest {
+            return Err(format!(
+                "`{}` was checked with other vectors, or another catalogue of known differences, than these; run it again with these, or name those with --vectors",
+                folder.display()
+            ));
+        }
+        let results = json::read_results(folder)
+            .map_err(|why| format!("{why}; bring the whole part again, or run it again"))?;
         // What one lost on its way here may be what it found.
         if results.len() != summary.ran {
             return Err(format!(
@@ -127,6 +135,7 @@ mod tests {
             let place = folder.path().join(name);
             let mut summary = Summary {
                 hermes: hermes.to_owned(),
+                vectors: suites.digest.clone(),
                 ..Summary::default()
             };
             let one = result(id, Kind::Equal, "");
@@ -149,7 +158,7 @@ mod tests {
             (vec![plain, of_another], "they cannot be merged"),
             (vec![of_no_case.clone()], "do not have"),
             (vec![of_no_case, again], "merge the shards of one run only"),
-            (vec![broken], "line 1 of"),
+            (vec![broken], "bring the whole part again"),
             (vec![pipe], "it is a pipe, and no file"),
         ] {
             let why = read(&parts, &suites, &[]).unwrap_err();
@@ -170,6 +179,7 @@ mod tests {
             let mut summary = Summary {
                 hermes: "0.19.0".to_owned(),
                 agent: agent.to_owned(),
+                vectors: suites.digest.clone(),
                 wall_ms: 40,
                 ..Summary::default()
             };
@@ -197,7 +207,10 @@ mod tests {
             .into();
         for (place, part) in parts.iter().enumerate() {
             let mut log = json::Log::create(part).unwrap();
-            let mut summary = Summary::default();
+            let mut summary = Summary {
+                vectors: suites.digest.clone(),
+                ..Summary::default()
+            };
             for case in of_smoke().skip(place).step_by(2) {
                 let one = CaseResult {
                     suite: case.suite.clone(),

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The catalogue's file, below the vectors.
-const CATALOGUE: &str = "known-divergences.toml";
+use crate::suite::CATALOGUE;
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

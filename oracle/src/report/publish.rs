@@ -124,7 +124,8 @@ pub struct Outputs<'o> {
 
 impl Outputs<'_> {
     /// Begins the files that were asked for, so that a place where nothing can be written is
-    /// known before an hour of cases, and what a run before left is not taken for this one's.
+    /// known before an hour of cases, and what a run before left, its summary as well, is not
+    /// taken for this one's.
     ///
     /// # Errors
     /// Which cannot be written, and the option that names another.
@@ -143,16 +144,21 @@ impl Outputs<'_> {
                 })?;
         }
         // The one that is written last would be all there is.
-        match (self.junit, self.sarif) {
-            (Some(junit), Some(sarif)) if is_one_file(junit, sarif) => Err(Unwritten {
+        if let (Some(junit), Some(sarif)) = (self.junit, self.sarif)
+            && is_one_file(junit, sarif)
+        {
+            return Err(Unwritten {
                 message: format!(
                     "--junit and --sarif name one file, `{}`; name another with one of them",
                     sarif.display()
                 ),
                 code: exit::USAGE,
-            }),
-            _ => Ok(()),
+            });
         }
+        json::remove_summary(self.folder).map_err(|error| {
+            let cannot = format!("cannot begin a report in `{}`", self.folder.display());
+            Unwritten::new(&cannot, &error, "directory for it")
+        })
     }
 }
 
@@ -175,6 +181,7 @@ impl Run<'_> {
             hermes: self.hermes.to_owned(),
             agent: env!("CARGO_PKG_VERSION").to_owned(),
             relation: AUTHORITY_REFINEMENT.name.to_owned(),
+            vectors: suites.digest.clone(),
             again: self.again.to_owned(),
             chosen: self.results.len() + self.not_run.len(),
             ..Summary::default()

@@ -1,5 +1,6 @@
 //! What a run that fails leaves for those who read it: a pipeline, a code-scanning page, a person.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -115,6 +116,8 @@ fn every_report_of_a_run_that_fails_names_file_line_and_the_command_that_shows_i
         errors(&merged)
     );
     assert_eq!(read("report/results.jsonl"), before);
+    std::fs::create_dir(at("whole")).unwrap();
+    std::fs::write(at("whole/summary.json"), "of a merge before").unwrap();
     let merged = bisim(&[
         "merge",
         &at("suites"),
@@ -129,6 +132,20 @@ fn every_report_of_a_run_that_fails_names_file_line_and_the_command_that_shows_i
         "{}",
         errors(&merged)
     );
+    // What was merged before is not taken for it.
+    assert!(!Path::new(&at("whole/summary.json")).exists());
+
+    // The same names may be those of other cases.
+    for file in ["suites/s.json", "known-divergences.toml"] {
+        let was = read(file);
+        std::fs::write(at(file), was.clone() + "\n").unwrap();
+        let out = at("whole");
+        let merged = bisim(&["merge", &from, "--vectors", place, "--out", &out]);
+        assert_eq!(code(&merged), 64, "{}", errors(&merged));
+        let told = errors(&merged);
+        assert!(told.contains("was checked with other vectors"), "{told}");
+        std::fs::write(at(file), was).unwrap();
+    }
 
     // Where no report can be, none is told of.
     let taken = at("taken");
@@ -183,6 +200,38 @@ fn every_report_of_a_run_that_fails_names_file_line_and_the_command_that_shows_i
     );
     assert_eq!(code(&full), 70);
     assert!(said.contains("1 case in "), "{said}");
+}
+
+#[test]
+fn whoever_waits_for_the_files_of_a_run_reads_in_them_that_nothing_ran() {
+    let folder = vectors(SUITE);
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+    std::fs::create_dir(at("report")).unwrap();
+    std::fs::write(at("report/summary.json"), "of a run before").unwrap();
+    // Neither Hermes is there nor a Python that could install it.
+    let output = Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args(["check", "--vectors", folder.path().to_str().unwrap()])
+        .args(["--report", &at("report"), "--junit", &at("junit.xml")])
+        .args(["--sarif", &at("made.sarif")])
+        .env("PATH", at("no-programs"))
+        .env("HERMITCRAB_CACHE", at("cache"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = errors(&output);
+    assert_eq!(code(&output), 69, "{told}");
+    assert!(told.contains("nothing ran: the machine lacks"), "{told}");
+    let junit = read("junit.xml");
+    assert!(junit.contains(r#"tests="2" skipped="2""#), "{junit}");
+    assert!(junit.contains("the machine lacks what a run needs"));
+    let sarif: Value = serde_json::from_str(&read("made.sarif")).unwrap();
+    assert!(sarif["runs"].is_array());
+    let summary: Value = serde_json::from_str(&read("report/summary.json")).unwrap();
+    assert_eq!(summary["ran"], 0);
+    assert_eq!(summary["exit"], 69);
+    assert_eq!(summary["not_run"]["the machine lacks what a run needs"], 2);
+    assert_eq!(read("report/results.jsonl"), "");
 }
 
 #[test]
