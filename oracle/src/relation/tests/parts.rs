@@ -243,3 +243,29 @@ fn what_ended_in_a_conversation_covers_nothing_of_hermes_in_the_next_step() {
         assert_eq!(judgement.hermes_outside.len(), outside, "{judgement:#?}");
     }
 }
+
+#[test]
+fn what_follows_something_that_happened_to_one_of_them_alone_is_judged_by_authority_alone() {
+    let asked = |happened: bool| {
+        let asked = question(OTHER, "once");
+        let asked = match happened {
+            true => meanwhile(asked, Meanwhile::Advance { seconds: 1 }),
+            false => asked,
+        };
+        let mut seen = ran(Vec::new());
+        seen.questions.push(asked);
+        seen
+    };
+    let says = |text: &str| step(StepOutcome::Ran, text, Vec::new());
+    for (hermes, agent, expected) in [
+        (true, true, Finding::Different),
+        (false, false, Finding::Different),
+        (false, true, Finding::Equal),
+        (true, false, Finding::Equal),
+    ] {
+        let case = case(vec![call(), call()], Vec::new());
+        let hermes = trace(vec![asked(hermes), says(r#"{"output": "a"}"#)]);
+        let agent = trace(vec![asked(agent), says(r#"{"output": "b"}"#)]);
+        assert_eq!(judged(&case, &hermes, &agent).steps[1].finding, expected);
+    }
+}
