@@ -70,13 +70,14 @@ impl ChangeSet {
         Ok(found)
     }
 
-    /// Whether the directories, where they come or go as well, let it.
+    /// Whether all directories on the way, where they come or go as well, let it.
     fn can_leave_and_get_there(&self, rename: &Rename) -> bool {
-        let of = |path: &RelPath| path.parent().unwrap_or_else(RelPath::root);
-        let (old, new) = (of(&rename.from), of(&rename.to));
+        let way = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
         let takes = |node: &Node| node.mode & USABLE == USABLE;
-        let is_left = self.after.contains_key(&old) || self.before.get(&old).is_none_or(takes);
-        let is_entered = self.before.contains_key(&new) || self.after.get(&new).is_none_or(takes);
+        let is_left = way(&rename.from)
+            .all(|old| self.after.contains_key(&old) || self.before.get(&old).is_none_or(takes));
+        let is_entered = way(&rename.to)
+            .all(|new| self.before.contains_key(&new) || self.after.get(&new).is_none_or(takes));
         is_left && is_entered
     }
 

@@ -1,6 +1,7 @@
 //! Commits are all or nothing, wherever they are cut off, and can be undone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod closed_way;
 mod elsewhere;
 mod exchanged;
 mod forgotten;
