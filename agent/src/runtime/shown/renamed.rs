@@ -21,6 +21,8 @@ const OTHER_NAMES_MAX: usize = 32;
 const SAME_NAME_MAX: usize = 64;
 /// So many pairs of files are compared for one question.
 const COMPARED_MAX: usize = 4096;
+/// So many bytes of them: else each of many long files would be gone through for each other.
+const COMPARED_BYTES_MAX: usize = 16 << 20;
 
 /// What of a change set is told as another name.
 pub(super) struct Renamed<'s> {
@@ -116,7 +118,10 @@ fn pairs<'s>(
     let mut texts = Texts {
         set,
         read: BTreeMap::new(),
-        left: COMPARED_MAX,
+        left: Left {
+            pairs: COMPARED_MAX,
+            bytes: COMPARED_BYTES_MAX,
+        },
     };
     let mut named: BTreeMap<&[u8], Vec<&RelPath>> = BTreeMap::new();
     for path in &went {
@@ -162,18 +167,40 @@ fn same_at_the_end(one: &RelPath, other: &RelPath) -> usize {
 struct Texts<'s> {
     set: &'s ChangeSet,
     read: BTreeMap<(bool, RelPath), Option<Rc<str>>>,
-    /// How many may still be compared.
-    left: usize,
+    left: Left,
+}
+
+/// How much may still be compared.
+struct Left {
+    pairs: usize,
+    bytes: usize,
+}
+
+impl Left {
+    /// Whether two texts of these lengths are to be; of one that is not half as long as the
+    /// other neither is the greater part of the other.
+    fn take(&mut self, one: usize, other: usize) -> bool {
+        if one.min(other) < one.max(other).div_ceil(2) {
+            return false;
+        }
+        let pairs = self.pairs.checked_sub(1);
+        let bytes = self.bytes.checked_sub(one.saturating_add(other));
+        if let (Some(pairs), Some(bytes)) = (pairs, bytes) {
+            *self = Self { pairs, bytes };
+            return true;
+        }
+        false
+    }
 }
 
 impl Texts<'_> {
     /// How much of what came was there before, in thousandths of the longer one; nothing if
     /// that is less than half, or one of them is no text.
     fn alike(&mut self, from: &RelPath, to: &RelPath) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
         let old = self.of(false, from)?;
         let new = self.of(true, to)?;
-        alike(&old, &new)
+        let is_compared = self.left.take(old.len(), new.len());
+        is_compared.then(|| alike(&old, &new)).flatten()
     }
 
     fn of(&mut self, is_new: bool, path: &RelPath) -> Option<Rc<str>> {
@@ -212,7 +239,20 @@ fn alike(old: &str, new: &str) -> Option<usize> {
 mod tests {
     use hermitcrab_core::path::RelPath;
 
-    use super::{alike, same_at_the_end};
+    use super::{Left, alike, same_at_the_end};
+
+    #[test]
+    fn so_much_is_compared_and_nothing_that_cannot_be_alike() {
+        let left = |pairs, bytes| Left { pairs, bytes };
+        assert!(left(1, 30).take(10, 20));
+        assert!(left(1, 30).take(20, 10));
+        assert!(!left(1, 300).take(10, 21) && !left(1, 300).take(0, 1));
+        assert!(!left(0, 30).take(10, 20) && !left(1, 29).take(10, 20));
+        let mut some = left(3, 50);
+        let taken = [(10, 10), (10, 10), (10, 10), (5, 5), (1, 1)];
+        let taken = taken.map(|(one, other)| some.take(one, other));
+        assert_eq!(taken, [true, true, false, true, false]);
+    }
 
     #[test]
     fn what_is_the_same_for_the_greater_part_is_known_again() {
