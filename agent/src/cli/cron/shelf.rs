@@ -200,8 +200,14 @@ impl Shelf {
         let new = written(dir.as_fd(), &name, document)?;
         put(dir.as_fd(), &new, &name)?;
         // What came of this run is kept, whatever becomes of those before.
-        if self.is_how_many_usual() {
-            let _ = outputs::keep_the_newest(&dir);
+        if self.is_how_many_usual()
+            && let Err(error) = outputs::keep_the_newest(&dir)
+        {
+            let cron = visible(&self.cron.display().to_string());
+            say(&format!(
+                "what earlier runs of {} left in `{cron}/output` is more than is kept and cannot be removed: {error}",
+                on_one_line(id)
+            ));
         }
         Ok(())
     }

@@ -16,10 +16,9 @@ use hermitcrab_sandbox::dircap::FsError;
 use hermitcrab_sandbox::journal::{Commit, Part, UndoError};
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, Journal};
-use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::{At, Cut, plant};
-use crate::support::{self, Workspace, commit_in, rel, tree, undo_in};
+use crate::support::{self, Workspace, as_anybody, commit_in, rel, tree, undo_in};
 
 fn moved(from: &str, to: &str) -> Edit {
     Edit::Move {
@@ -377,15 +376,8 @@ fn a_tree_into_which_something_came_meanwhile_is_not_removed() {
 
 #[test]
 fn names_come_and_go_only_in_directories_that_may_be_written() {
-    // Root may write everywhere; a thread without that right is like anybody.
-    std::thread::spawn(|| {
-        let none = CapabilitySet::empty();
-        let sets = CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        };
-        rustix::thread::set_capabilities(None, sets).unwrap();
+    // Root may write everywhere.
+    as_anybody(|| {
         let workspace = planted();
         let closed = workspace.path().join("d");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
@@ -433,9 +425,7 @@ fn names_come_and_go_only_in_directories_that_may_be_written() {
         let edits = [put("d/new"), moved("a", "d/a"), rename("d/x", "x", b"x\n")];
         let done = make(&journal, &workspace, &edits).unwrap();
         assert!(done.failure.is_none(), "{:?}", done.failure);
-    })
-    .join()
-    .unwrap();
+    });
 }
 
 /// What stands in the sandbox around the second half of the test below.

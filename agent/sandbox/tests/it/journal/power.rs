@@ -15,12 +15,11 @@ use hermitcrab_sandbox::changeset::edits::Edit;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::journal::{Then, Watch};
 use hermitcrab_sandbox::{DirCap, Journal, sha256};
-use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::recorded::put;
 use super::{Dice, directly, plant};
 use crate::support::arranged::{Run, UNSHARE, twice};
-use crate::support::{Workspace, commit_in, dir_id, rel, tree, undo_of};
+use crate::support::{Workspace, as_anybody, commit_in, dir_id, rel, tree, undo_of};
 
 /// A kind of file system, and how it is made and mounted so that it writes nothing by itself
 /// for as long as a test takes, nor what it would add out of care for careless programs.
@@ -223,21 +222,6 @@ impl Watch for PowerCut {
             _ => Then::GoOn,
         }
     }
-}
-
-/// Does that as somebody who may read and write only what modes let them.
-fn as_anybody<R: Send>(what: impl FnOnce() -> R + Send) -> R {
-    let ordinary = || {
-        let none = CapabilitySet::empty();
-        let sets = CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        };
-        rustix::thread::set_capabilities(None, sets).unwrap();
-        what()
-    };
-    std::thread::scope(|scope| scope.spawn(ordinary).join().unwrap())
 }
 
 /// What was told of a commit.
