@@ -29,6 +29,7 @@ mod act;
 mod alike;
 mod areas;
 mod aside;
+mod back;
 mod besides;
 mod brief;
 mod brought;
@@ -71,7 +72,7 @@ use rustix::io::Errno;
 
 pub use self::besides::Besides;
 pub use self::commit::{Commit, Part};
-pub use self::failed::{CommitFailure, Stuck, StuckWhy};
+pub use self::failed::{CommitFailure, Stuck, StuckNames, StuckWhy};
 pub use self::forget::ForgetError;
 pub use self::former::Former;
 pub use self::incoming::Incoming;

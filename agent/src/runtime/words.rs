@@ -15,7 +15,8 @@ use hermitcrab_core::{
     tool::Tool,
 };
 
-use hermitcrab_sandbox::{journal::Stuck, net::is_loopback};
+use hermitcrab_sandbox::journal::{Stuck, StuckNames};
+use hermitcrab_sandbox::net::is_loopback;
 
 use super::{
     Runtime, RuntimeConfig, RuntimeError,
@@ -308,8 +309,7 @@ pub(super) fn nearest_directory(path: &Path) -> &Path {
 
 /// Names in a sentence.
 pub(super) fn listed(stuck: &[Stuck]) -> String {
-    let names: Vec<String> = stuck.iter().map(Stuck::to_string).collect();
-    names.join(", ")
+    StuckNames(stuck).to_string()
 }
 
 /// How many of the names alone are told that one grant is for.

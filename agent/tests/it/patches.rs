@@ -395,3 +395,46 @@ fn a_patch_of_more_files_than_one_operation_may_change_changes_none() {
         }
     }
 }
+
+#[test]
+fn a_file_with_more_directories_than_one_operation_may_make_is_not_written() {
+    for (most, is_done) in [(2, false), (3, true)] {
+        let mut bench = filled();
+        bench.grant("fs.*", ".");
+        let before = tree(&bench);
+        bench.runtime.set_ceilings(Ceilings {
+            files_max: Some(most),
+            ..Ceilings::default()
+        });
+        let new = json!({"path": "n/m/f", "content": "x"});
+        let report = bench.call("write_file", new);
+        assert_eq!(report.fate == Fate::Ran, is_done, "{}", report.text);
+        if !is_done {
+            assert_eq!(report.fate, Fate::Refused(DenialCode::DeniedByRule));
+            let why =
+                "it changes 3 files and directories, and `safety.max_files_per_operation` is 2";
+            assert!(report.text.contains(why), "{}", report.text);
+            assert_eq!(tree(&bench), before);
+        }
+        // What is there already is one file, whatever it lies in.
+        let report = bench.call("write_file", json!({"path": "a.txt", "content": "x"}));
+        assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    }
+}
+
+/// One file with the directory it lies in, and yet no work of the person's.
+#[test]
+fn the_agents_own_notes_are_no_operation_that_is_counted() {
+    let mut bench = filled();
+    bench.runtime.set_ceilings(Ceilings {
+        files_max: Some(1),
+        ..Ceilings::default()
+    });
+    let notes = bench.workspace.parent().unwrap().join(".hermes");
+    std::fs::create_dir(&notes).unwrap();
+    bench.grant("fs.*", &notes.to_string_lossy());
+    let note = json!({"action": "add", "target": "memory", "content": "likes tests"});
+    let report = bench.call("memory", note);
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(notes.join("memories").is_dir());
+}

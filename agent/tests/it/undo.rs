@@ -268,6 +268,36 @@ fn caches_in_what_a_command_made_go_along_and_come_back() {
     assert_eq!(text(dir.path(), "pkg/own.py").as_deref(), Some("own\n"));
 }
 
+#[test]
+fn caches_in_a_directory_that_was_moved_go_along_there_and_back() {
+    let dir = bench();
+    let cache = dir.path().join("proj/pkg/__pycache__");
+    std::fs::create_dir_all(&cache).unwrap();
+    std::fs::write(dir.path().join("proj/pkg/m.py"), "x=1\n").unwrap();
+    std::fs::write(cache.join("m.pyc"), "first").unwrap();
+    exec(dir.path(), "mv pkg lib");
+    // Each time they are other ones by then.
+    for (number, at, compiled) in [
+        ("1", "lib", "second"),
+        ("2", "pkg", "third"),
+        ("3", "lib", "4"),
+    ] {
+        let name = format!("{at}/__pycache__/m.pyc");
+        std::fs::write(dir.path().join("proj").join(&name), compiled).unwrap();
+        let output = hermitcrab(dir.path(), &["undo", number]);
+        assert_eq!(output.status.code(), Some(0), "{number}: {output:?}");
+        let to = if at == "lib" { "pkg" } else { "lib" };
+        let found = text(dir.path(), &format!("{to}/__pycache__/m.pyc"));
+        assert_eq!(found.as_deref(), Some(compiled), "{number}");
+        assert!(!dir.path().join("proj").join(at).exists(), "{number}");
+    }
+    // What somebody wrote there stays where it is.
+    std::fs::write(dir.path().join("proj/pkg/m.py"), "x=2\n").unwrap();
+    let output = hermitcrab(dir.path(), &["undo", "4"]);
+    assert_eq!(output.status.code(), Some(77), "{output:?}");
+    assert_eq!(text(dir.path(), "pkg/m.py").as_deref(), Some("x=2\n"));
+}
+
 /// The sorted names below a directory, with what each file holds.
 fn below(dir: &Path) -> Vec<(std::path::PathBuf, Option<String>)> {
     let mut found = Vec::new();

@@ -12,21 +12,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::{Path, PathBuf};
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::OFlags;
 
 use super::act;
 use super::areas::{self, Opened, can_be_taken, clear_areas};
 use super::besides::Counts;
 use super::brought;
 use super::entry::{Entry, State, remove_tree};
-use super::failed::{CommitFailure, Failed, Stuck, StuckWhy, unstaged};
-use super::ground::{Back, Ground};
+use super::failed::{CommitFailure, Failed, NotYet, Stuck, StuckWhy, unstaged};
+use super::ground::Ground;
 use super::in_time::Progress;
 use super::like::Like;
 use super::mode;
@@ -369,7 +368,9 @@ impl Prepared<'_> {
             };
             done.map_err(Failed::in_journal)
         });
-        if let Err(failed) = finished {
+        if let Err(failed) = finished
+            && !self.is_past_taking_back(journal)
+        {
             return Err(Box::new(self.give_up(journal, failed)));
         }
         if let Some(progress) = progress {
@@ -379,7 +380,12 @@ impl Prepared<'_> {
         Ok(())
     }
 
-    fn ground<'a>(&'a self, journal: &'a Journal, at: usize, op: &Op) -> Option<Ground<'a>> {
+    pub(super) fn ground<'a>(
+        &'a self,
+        journal: &'a Journal,
+        at: usize,
+        op: &Op,
+    ) -> Option<Ground<'a>> {
         let opened = self.grounds.get(op.root)?;
         Some(Ground {
             steps: &journal.steps,
@@ -390,96 +396,32 @@ impl Prepared<'_> {
         })
     }
 
+    /// Has an entry that may say by now that it stands say so no more: nobody takes back what
+    /// does. Where that fails it stands, and can be undone, as far as anybody can tell.
+    fn is_past_taking_back(&self, journal: &Journal) -> bool {
+        let says = || matches!(self.entry.state(), Ok(Some(State::Committed)));
+        if !says() || journal.steps.is_over() {
+            return false;
+        }
+        // What it says afterwards is what counts.
+        let _unsaid = self.entry.advance(State::Committed, State::Planned);
+        says()
+    }
+
     /// Takes everything back and says what it came to.
     fn give_up(self, journal: &Journal, failed: Failed) -> CommitFailure {
-        let roots = self.plan.roots.clone();
-        let stuck = match self.take_back(journal) {
-            Ok(stuck) => stuck,
-            // Whoever uses the journal next finds the plan and tries again.
-            Err(again) => vec![again.into_stuck(&roots, journal)],
-        };
+        // Whoever uses the journal next finds what could not be put back yet, and tries again.
+        let stuck = self
+            .take_back(journal)
+            .unwrap_or_else(|NotYet(stuck)| stuck);
         CommitFailure {
             stuck,
             ..failed.into()
         }
     }
 
-    /// Takes back, last first, whatever was done; names what was left alone.
-    pub(super) fn take_back(self, journal: &Journal) -> Result<Vec<Stuck>, Failed> {
-        let mut stuck = Vec::new();
-        for (at, op) in self.plan.ops.iter().enumerate().rev() {
-            let Some(ground) = self.ground(journal, at, op) else {
-                continue;
-            };
-            let failed = |error| Failed::at(op.root, &op.path, error);
-            if self
-                .is_of_what_never_came(journal, at, op)
-                .map_err(failed)?
-            {
-                continue;
-            }
-            match act::backward(&ground, op) {
-                Ok(Back::Done) => {}
-                Ok(Back::Kept) => stuck.push((at, op)),
-                Err(error) => return Err(Failed::at(op.root, &op.path, error)),
-            }
-        }
-        self.flush_targets(journal)?;
-        if stuck.is_empty() {
-            self.clear_beside(journal);
-            self.entry.remove().map_err(Failed::in_journal)?;
-            Ok(Vec::new())
-        } else {
-            self.bring_home(journal)?;
-            let state = self.entry.state().map_err(Failed::in_journal)?;
-            self.entry
-                .advance(state.unwrap_or(State::Planned), State::Stuck)
-                .map_err(Failed::in_journal)?;
-            self.clear_beside(journal);
-            let named = stuck.into_iter().filter_map(|(at, op)| {
-                let kept = self.kept_of(at);
-                let root = self.plan.roots.get(op.root)?;
-                Some(Stuck::at(root, &op.path, StuckWhy::Changed(kept)))
-            });
-            Ok(named.collect())
-        }
-    }
-
-    /// Whether a step gives its mode to a directory that an earlier step was to bring, and did
-    /// not: what has the name is nobody's that was to be changed.
-    fn is_of_what_never_came(
-        &self,
-        journal: &Journal,
-        at: usize,
-        op: &Op,
-    ) -> Result<bool, FsError> {
-        if !matches!(op.act, Act::Meta { .. }) {
-            return Ok(false);
-        }
-        let earlier = self.plan.ops.iter().enumerate().take(at);
-        for (at, other) in
-            earlier.filter(|(_, other)| (other.root, &other.path) == (op.root, &op.path))
-        {
-            let (Act::Put { staged } | Act::Swap { staged, .. }) = &other.act else {
-                continue;
-            };
-            if let Some(ground) = self.ground(journal, at, other) {
-                return Ok(ground.inode()? == Some(staged.inode));
-            }
-        }
-        Ok(false)
-    }
-
-    /// Where what a step displaced lies in the entry.
-    fn kept_of(&self, at: usize) -> Option<PathBuf> {
-        let slot = at.to_string();
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        rustix::fs::statat(&self.entry.dir, slot.as_str(), flags).ok()?;
-        Some(Path::new(&self.entry.place()).join(slot))
-    }
-
     /// Waits until every rename is on the disk.
-    fn flush_targets(&self, journal: &Journal) -> Result<(), Failed> {
+    pub(super) fn flush_targets(&self, journal: &Journal) -> Result<(), Failed> {
         let failed = |part: usize, path: &RelPath, errno: rustix::io::Errno| {
             Failed::at(part, path, FsError::io("flush", path, errno))
         };
@@ -527,7 +469,10 @@ impl Prepared<'_> {
 
     /// Copies what was displaced beside a workspace into the entry. Says of each step of which
     /// that is so what is kept, where it is another thing than what was displaced.
-    fn bring_home(&self, journal: &Journal) -> Result<BTreeMap<usize, Fingerprint>, Failed> {
+    pub(super) fn bring_home(
+        &self,
+        journal: &Journal,
+    ) -> Result<BTreeMap<usize, Fingerprint>, Failed> {
         let mut stager = Stager::new(journal, self.entry.dir.as_fd());
         let mut any = false;
         let mut others = BTreeMap::new();
@@ -581,7 +526,7 @@ impl Prepared<'_> {
     }
 
     /// Removes the directories beside workspaces, or leaves them to whoever opens it next.
-    fn clear_beside(&self, journal: &Journal) {
+    pub(super) fn clear_beside(&self, journal: &Journal) {
         let roots = self.grounds.iter().map(|ground| ground.root.as_fd());
         let may = self.entry.begin_to_clear(&self.plan.roots).is_ok();
         if may && clear_areas(journal, &self.plan.roots, roots) {

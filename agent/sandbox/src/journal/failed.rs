@@ -11,6 +11,9 @@ use super::plan::Root;
 use super::{Journal, JournalError};
 use crate::dircap::FsError;
 
+/// So many names are told that could not be put back; the rest is counted.
+const NAMED_MAX: usize = 16;
+
 /// Why a commit did not happen.
 #[derive(Debug)]
 pub struct CommitFailure {
@@ -52,14 +55,31 @@ impl fmt::Display for CommitFailure {
         } else {
             write!(f, "`{}`: {}", self.path, self.error)?;
         }
-        for stuck in &self.stuck {
-            write!(f, "; not put back: {stuck}")?;
+        if !self.stuck.is_empty() {
+            write!(f, "; not put back: {}", StuckNames(&self.stuck))?;
         }
         Ok(())
     }
 }
 
 impl std::error::Error for CommitFailure {}
+
+/// Names that could not be put back, in a sentence: the first of very many, and how many more.
+#[derive(Clone, Copy, Debug)]
+pub struct StuckNames<'a>(pub &'a [Stuck]);
+
+impl fmt::Display for StuckNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, stuck) in self.0.iter().take(NAMED_MAX).enumerate() {
+            let between = if number == 0 { "" } else { ", " };
+            write!(f, "{between}{stuck}")?;
+        }
+        match self.0.len().saturating_sub(NAMED_MAX) {
+            0 => Ok(()),
+            more => write!(f, ", and {more} more"),
+        }
+    }
+}
 
 impl Stuck {
     /// A name below one of the directories.
@@ -90,6 +110,10 @@ impl fmt::Display for Stuck {
         }
     }
 }
+
+/// Not all could be taken back, and that is tried again before anything else is done: what
+/// waits, and with it what was left alone.
+pub(super) struct NotYet(pub Vec<Stuck>);
 
 /// A failure at a name, or of the journal itself.
 pub(super) struct Failed {

@@ -70,11 +70,15 @@ impl Progress {
         self.tick();
         let flushes = step.starts_with("flush");
         self.is_flushing.store(flushes, Ordering::SeqCst);
-        let is_left = self.is_left.load(Ordering::SeqCst);
-        match is_left || self.decision.load(Ordering::SeqCst) == LEFT {
+        match self.is_left() {
             true => Err(does_not_answer()),
             false => Ok(()),
         }
+    }
+
+    /// Whether whoever waited for it has gone on.
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::SeqCst) || self.decision.load(Ordering::SeqCst) == LEFT
     }
 
     pub(super) fn tick(&self) {

@@ -56,7 +56,12 @@ pub(super) fn backward(
     to: &RelPath,
     (what, holds): (Thing, Option<Fingerprint>),
 ) -> Result<Back, FsError> {
-    let (there, here) = (Thing::at(ground.root, to)?, Thing::at(ground.root, from)?);
+    let here = Thing::at(ground.root, from)?;
+    if here == Some(what) {
+        // It never left, whatever may keep its new place from being looked at.
+        return Ok(Back::Done);
+    }
+    let there = Thing::at(ground.root, to)?;
     // A file system of layers may have given it another number as it was moved.
     let holds_it = || Ok::<_, FsError>(holds.is_some() && ground.state_of_target(to)? == holds);
     if there == Some(what) || (here.is_none() && there.is_some() && holds_it()?) {

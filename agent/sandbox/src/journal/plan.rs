@@ -69,8 +69,9 @@ pub(crate) struct Touched {
 }
 
 /// One step of a transaction: names of different steps never lie below each
-/// other, except that [`Act::Meta`] stands for the directory alone, and that
-/// [`Act::Move`] may lead into a directory that comes before it.
+/// other, except that [`Act::Meta`] stands for the directory alone, that
+/// [`Act::Move`] may lead into a directory that comes before it, and out of
+/// one that is taken after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub root: usize,

@@ -8,7 +8,6 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermitcrab_core::fault::{self, Fault};
-use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -16,11 +15,10 @@ use super::act;
 use super::areas::{Opened, clear_area};
 use super::commit::Prepared;
 use super::entry::{Entry, State};
-use super::failed::{Failed, Stuck};
+use super::failed::{NotYet, Stuck, StuckNames, StuckWhy};
 use super::ground::Ground;
 use super::plan::{Act, Plan, Root};
 use super::{CommitId, Journal, JournalError};
-use crate::dircap::FsError;
 use crate::patience::Patience;
 
 /// How long a directory's file system may take: less than others wait for the journal.
@@ -149,7 +147,7 @@ fn take_back(
     match prepared.take_back(journal) {
         Ok(stuck) if stuck.is_empty() => recovered.taken_back.push(id),
         Ok(stuck) => recovered.stuck.push((id, stuck)),
-        Err(Failed { path, error, .. }) => return Err(not_taken_back(journal, &path, &error)),
+        Err(NotYet(waits)) => return Err(not_taken_back(journal, &waits)),
     }
     Ok(())
 }
@@ -212,11 +210,14 @@ impl Journal {
     }
 }
 
-fn not_taken_back(journal: &Journal, path: &RelPath, error: &FsError) -> JournalError {
+fn not_taken_back(journal: &Journal, waits: &[Stuck]) -> JournalError {
     JournalError::Io {
-        operation: "take back a commit of",
-        place: format!("{}, at `{path}`", journal.place),
-        source: io::Error::other(error.to_string()),
+        operation: "take back a commit that was cut off, of",
+        place: journal.place.clone(),
+        source: io::Error::other(format!(
+            "{}; have these names changeable as before",
+            StuckNames(waits)
+        )),
     }
 }
 
@@ -242,7 +243,7 @@ fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
         let mut reached = Vec::new();
         left.retain(|(number, root)| match root_itself(root) {
             Some(dir) => {
-                reached.push((*number, dir));
+                reached.push((*number, *root, dir));
                 false
             }
             None => true,
@@ -250,7 +251,7 @@ fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
         if reached.is_empty() {
             return Ok(());
         }
-        for (number, dir) in reached {
+        for (number, root, dir) in reached {
             let own = plan.ops.iter().filter(|op| op.root == number);
             let modes = own.rev();
             for op in modes.take_while(|op| matches!(op.act, Act::Meta { .. })) {
@@ -262,8 +263,10 @@ fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
                     slot: Vec::new(),
                     links_lead: false,
                 };
-                act::backward(&ground, op)
-                    .map_err(|error| not_taken_back(journal, &op.path, &error))?;
+                act::backward(&ground, op).map_err(|error| {
+                    let why = StuckWhy::Failed(error.to_string());
+                    not_taken_back(journal, &[Stuck::at(root, &op.path, why)])
+                })?;
             }
         }
     }

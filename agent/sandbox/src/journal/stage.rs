@@ -174,6 +174,20 @@ impl<'a> Stager<'a> {
         counting(&*self.journal.besides, path, tree, place)
     }
 
+    /// The same of what lies under a name and goes to another as it is, while it holds this.
+    pub(crate) fn counting_at(
+        &self,
+        root: BorrowedFd<'_>,
+        from: &RelPath,
+        to: &RelPath,
+        holds: Fingerprint,
+    ) -> Option<Fingerprint> {
+        let (parent, name) = open_parent(root, from).ok()?;
+        let tree = read_tree(parent.as_fd(), &name).ok()?;
+        (fingerprint(&tree) == holds).then_some(())?;
+        self.counting_of(to, &tree, (root, from))
+    }
+
     /// Another name for a file that lies elsewhere on the same file system.
     pub(crate) fn link_to(
         &mut self,

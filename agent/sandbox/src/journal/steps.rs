@@ -91,6 +91,12 @@ impl Steps {
         }
     }
 
+    /// Whether nothing more is done: the watcher ended it, or nobody waits for it any more.
+    pub(super) fn is_over(&self) -> bool {
+        let progress = self.progress.as_deref();
+        self.stopped() || progress.is_some_and(Progress::is_left)
+    }
+
     /// Whether the watcher ended it.
     pub(super) fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)

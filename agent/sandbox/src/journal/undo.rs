@@ -444,10 +444,10 @@ fn stage_back(
             if op.root != number || (is_deleted && fault::is(Fault::UndoForgetsTrees)) {
                 continue;
             }
-            let slot = slot_of(plan.ops.len());
-            let (mut back, counting) = one_back(&mut stager, old, from, op, &slot)
+            let (root, slot) = (ground.root.as_fd(), slot_of(plan.ops.len()));
+            let (mut back, counting) = one_back(&mut stager, (root, old), from, op, &slot)
                 .map_err(|error| Failed::at(number, &op.path, unstaged(error, &slot, &op.path)))?;
-            as_it_is_now(ground.root.as_fd(), &mut back);
+            as_it_is_now(root, &mut back);
             counts.extend(counting.map(|counting| (plan.ops.len(), counting)));
             plan.ops.push(back);
         }
@@ -484,12 +484,16 @@ fn as_it_is_now(root: BorrowedFd<'_>, back: &mut Op) {
 
 fn one_back(
     stager: &mut Stager<'_>,
-    old: &Entry<'_>,
+    (root, old): (BorrowedFd<'_>, &Entry<'_>),
     from: usize,
     op: &Op,
     slot: &RelPath,
 ) -> Result<(Op, Option<Fingerprint>), FsError> {
     let back = expected(op);
+    if let Act::Move { to, holds, .. } = &back.act {
+        let counts = holds.and_then(|holds| stager.counting_at(root, &back.path, to, holds));
+        return Ok((back, counts));
+    }
     let (before, expected) = match (&back.act, &op.act) {
         (Act::Put { staged }, _) => (None, staged.state),
         (Act::Swap { before, .. }, Act::Swap { before: kept, .. }) => (Some(*before), *kept),

@@ -5,6 +5,7 @@ mod closed_way;
 mod elsewhere;
 mod exchanged;
 mod forgotten;
+mod half_back;
 mod held_up;
 mod in_place;
 mod listed;

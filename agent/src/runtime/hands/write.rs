@@ -210,6 +210,11 @@ impl Hands<'_> {
             Before::Unread => (Verb::FsModify, Base::AnyFile),
         };
         actions.push(action(verb, place, sha256(content))?);
+        // The agent's own notes are one file each, and what is made for the first is no work.
+        if displaced == Displaced::Kept {
+            let ceilings = &self.runtime.ceilings;
+            ceilings.check(&actions, |_| false).map_err(Stop::refused)?;
+        }
         if !missing.is_empty() {
             let new = Offshoot {
                 missing: &missing,

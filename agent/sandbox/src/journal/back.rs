@@ -1,0 +1,208 @@
+//! Taking back what was done of a transaction that does not stand.
+//!
+//! Last first. A step that cannot be taken back now keeps none from it but those that
+//! happened at the same names or around them: what it waits for may come years later, and
+//! until then as much as can be is as it was. As long as any waits, the plan stays as it is,
+//! and whoever uses the journal next takes the same steps back again, of which those that
+//! were taken back are seen to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use hermitcrab_core::path::RelPath;
+use rustix::fs::AtFlags;
+
+use super::commit::Prepared;
+use super::entry::State;
+use super::failed::{Failed, NotYet, Stuck, StuckWhy};
+use super::ground::Back;
+use super::plan::{Act, Op, Plan};
+use super::{Journal, act};
+use crate::dircap::FsError;
+
+/// Which names wait, so that what depends on one of them is left until it has come.
+#[derive(Default)]
+struct Waiting {
+    names: BTreeSet<(usize, RelPath)>,
+    /// Each directory above such a name, and that name.
+    above: BTreeMap<(usize, RelPath), RelPath>,
+}
+
+impl Prepared<'_> {
+    /// Takes back, last first, whatever was done; names what was left alone.
+    ///
+    /// # Errors
+    /// Something could not be put back yet, or it is not known whether it was.
+    pub(super) fn take_back(self, journal: &Journal) -> Result<Vec<Stuck>, NotYet> {
+        let (kept, waits) = self.step_back(journal);
+        let stuck = self.left_alone(&kept);
+        if !waits.is_empty() {
+            return Err(NotYet(waits.into_iter().chain(stuck).collect()));
+        }
+        let roots = self.plan.roots.clone();
+        self.end_taking_back(journal, stuck)
+            .map_err(|failed| NotYet(vec![failed.into_stuck(&roots, journal)]))
+    }
+
+    /// Takes every step back that can be. Says at which somebody changed the place, and
+    /// which names wait.
+    fn step_back(&self, journal: &Journal) -> (Vec<usize>, Vec<Stuck>) {
+        let brought = brought_by(&self.plan);
+        let (mut waiting, mut kept, mut waits) = (Waiting::default(), Vec::new(), Vec::new());
+        for (at, op) in self.plan.ops.iter().enumerate().rev() {
+            let why = match waiting.keeps(op) {
+                Some(first) => format!("`{first}` comes first"),
+                None => match self.one_back(journal, at, &brought) {
+                    Ok(Back::Done) => continue,
+                    Ok(Back::Kept) => {
+                        kept.push(at);
+                        continue;
+                    }
+                    Err(error) => error.to_string(),
+                },
+            };
+            let why = match &op.act {
+                Act::Move { to, .. } => format!("it is `{to}` still, {why}"),
+                _ => why,
+            };
+            waiting.note(op);
+            if let Some(root) = self.plan.roots.get(op.root) {
+                waits.push(Stuck::at(root, &op.path, StuckWhy::Failed(why)));
+            }
+            if journal.steps.is_over() {
+                break;
+            }
+        }
+        (kept, waits)
+    }
+
+    fn one_back(
+        &self,
+        journal: &Journal,
+        at: usize,
+        brought: &BTreeMap<(usize, &RelPath), usize>,
+    ) -> Result<Back, FsError> {
+        let op = self.plan.ops.get(at);
+        let Some((op, ground)) = op.and_then(|op| Some((op, self.ground(journal, at, op)?))) else {
+            return Ok(Back::Done);
+        };
+        // What has the name of a directory that never came is nobody's that was to be changed.
+        if matches!(op.act, Act::Meta { .. })
+            && let Some(first) = brought
+                .get(&(op.root, &op.path))
+                .filter(|first| **first < at)
+            && self.never_came(journal, *first)?
+        {
+            return Ok(Back::Done);
+        }
+        act::backward(&ground, op)
+    }
+
+    /// Whether what a step was to bring is where it was staged.
+    fn never_came(&self, journal: &Journal, at: usize) -> Result<bool, FsError> {
+        let Some(op) = self.plan.ops.get(at) else {
+            return Ok(false);
+        };
+        let (Act::Put { staged } | Act::Swap { staged, .. }) = &op.act else {
+            return Ok(false);
+        };
+        match self.ground(journal, at, op) {
+            Some(ground) => Ok(ground.inode()? == Some(staged.inode)),
+            None => Ok(false),
+        }
+    }
+
+    /// Says that it is taken back, but for what was left alone.
+    fn end_taking_back(
+        self,
+        journal: &Journal,
+        stuck: Vec<Stuck>,
+    ) -> Result<Vec<Stuck>, Box<Failed>> {
+        self.flush_targets(journal)?;
+        if stuck.is_empty() {
+            self.clear_beside(journal);
+            self.entry.remove().map_err(Failed::in_journal)?;
+            return Ok(stuck);
+        }
+        self.bring_home(journal)?;
+        let state = self.entry.state().map_err(Failed::in_journal)?;
+        self.entry
+            .advance(state.unwrap_or(State::Planned), State::Stuck)
+            .map_err(Failed::in_journal)?;
+        self.clear_beside(journal);
+        Ok(stuck)
+    }
+
+    /// The names that somebody changed, each with what it held before.
+    fn left_alone(&self, kept: &[usize]) -> Vec<Stuck> {
+        let named = kept.iter().filter_map(|at| {
+            let op = self.plan.ops.get(*at)?;
+            let root = self.plan.roots.get(op.root)?;
+            let kept = self.kept_of(*at);
+            Some(Stuck::at(root, &op.path, StuckWhy::Changed(kept)))
+        });
+        named.collect()
+    }
+
+    /// Where what a step displaced lies in the entry.
+    fn kept_of(&self, at: usize) -> Option<PathBuf> {
+        let slot = at.to_string();
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::statat(&self.entry.dir, slot.as_str(), flags).ok()?;
+        Some(Path::new(&self.entry.place()).join(slot))
+    }
+}
+
+/// The first step that brings something under each name.
+fn brought_by(plan: &Plan) -> BTreeMap<(usize, &RelPath), usize> {
+    let mut brought = BTreeMap::new();
+    for (at, op) in plan.ops.iter().enumerate() {
+        if matches!(op.act, Act::Put { .. } | Act::Swap { .. }) {
+            brought.entry((op.root, &op.path)).or_insert(at);
+        }
+    }
+    brought
+}
+
+impl Waiting {
+    fn note(&mut self, op: &Op) {
+        for name in names_of(op) {
+            for dir in above(name) {
+                self.above
+                    .entry((op.root, dir))
+                    .or_insert_with(|| name.clone());
+            }
+            self.names.insert((op.root, name.clone()));
+        }
+    }
+
+    /// A name that waits and must be put back before this step can be taken back.
+    fn keeps(&self, op: &Op) -> Option<RelPath> {
+        if self.names.is_empty() {
+            return None;
+        }
+        names_of(op).find_map(|name| {
+            let is_it = |at: &RelPath| self.names.contains(&(op.root, at.clone()));
+            if is_it(name) {
+                return Some(name.clone());
+            }
+            let below = self.above.get(&(op.root, name.clone())).cloned();
+            below.or_else(|| above(name).find(is_it))
+        })
+    }
+}
+
+fn names_of(op: &Op) -> impl Iterator<Item = &RelPath> {
+    let other = match &op.act {
+        Act::Move { to, .. } => Some(to),
+        Act::Put { .. } | Act::Swap { .. } | Act::Take { .. } | Act::Meta { .. } | Act::Mode(_) => {
+            None
+        }
+    };
+    std::iter::once(&op.path).chain(other)
+}
+
+/// Every directory above a name.
+fn above(name: &RelPath) -> impl Iterator<Item = RelPath> {
+    std::iter::successors(name.parent(), RelPath::parent)
+}
