@@ -191,6 +191,19 @@ impl Anchor {
         self.change(|values| values.place = place)
     }
 
+    /// Knows of no record any more, on the disk before this returns: those there were go, and
+    /// others get their numbers.
+    ///
+    /// # Errors
+    /// See [`AnchorError`].
+    pub fn begin_anew(&mut self) -> Result<(), AnchorError> {
+        self.move_to(Start::BEGINNING)?;
+        own_file::open(&self.path, Access::Change)
+            .map_err(AnchorError::File)?
+            .sync_all()
+            .map_err(|error| AnchorError::File(OwnFileError::Io(self.path.clone(), error)))
+    }
+
     /// The store was changed.
     ///
     /// # Errors

@@ -192,7 +192,8 @@ pub fn create_whole(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OwnFileE
 pub fn put_whole(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OwnFileError> {
     let path = dir.join(name);
     let fresh = written_beside(&path, bytes)?;
-    std::fs::rename(&fresh, &path).map_err(|error| OwnFileError::Io(path, error))
+    std::fs::rename(&fresh, &path).map_err(|error| OwnFileError::Io(path, error))?;
+    sync_dir(dir)
 }
 
 /// A file with all of it on the disk, under a name beside the one it is to get.

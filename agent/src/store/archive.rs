@@ -20,7 +20,7 @@ use super::{State, StateError};
 use crate::{
     audit::{self, LedgerError, index},
     state_dir::{
-        anchor::{AnchorError, Start},
+        anchor::AnchorError,
         own_file::{self, Access, OwnFileError},
     },
 };
@@ -94,10 +94,7 @@ pub fn archive(dir: &Path, to: &Path) -> Result<Option<Archived>, ArchiveError> 
     // First what knows how far it reaches: cut off after this it is a ledger that knows less
     // of itself, and holds.
     if let Some(mut state) = state {
-        let anchor = &mut state.anchor;
-        anchor
-            .move_to(Start::BEGINNING)
-            .map_err(ArchiveError::Anchor)?;
+        state.anchor.begin_anew().map_err(ArchiveError::Anchor)?;
     }
     for name in [audit::FILE_NAME, index::FILE_NAME] {
         let gone = dir.join(name);

@@ -99,6 +99,7 @@ mod planning;
 mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
+mod power_cut;
 mod programs;
 mod prompt;
 mod recall;

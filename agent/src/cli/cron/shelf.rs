@@ -313,7 +313,9 @@ fn written(dir: BorrowedFd<'_>, name: &str, text: &str) -> io::Result<String> {
 
 /// It appears under its name whole or not at all.
 fn put(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()> {
-    Ok(rustix::fs::renameat(dir, new, dir, name)?)
+    rustix::fs::renameat(dir, new, dir, name)?;
+    // A job that ran once is not to run again after a loss of power.
+    Ok(rustix::fs::fsync(dir)?)
 }
 
 #[cfg(test)]

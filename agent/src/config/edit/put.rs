@@ -60,7 +60,9 @@ pub(in crate::config) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
             file.write_all(bytes)?;
             file.sync_all()
         })
-        .and_then(|()| std::fs::rename(&new, path));
+        .and_then(|()| std::fs::rename(&new, path))
+        // What a person was told they forbid holds after a loss of power, too.
+        .and_then(|()| File::open(&dir)?.sync_all());
     if written.is_err() {
         // What is half written must not stay; the first error is the one to tell.
         let _ = std::fs::remove_file(&new);
