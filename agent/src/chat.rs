@@ -45,6 +45,7 @@ pub use self::{
 use crate::{
     model::{Message, ModelError, ModelPort, ModelReply, Offer},
     runtime::{Fate, Guard, Reminder, Runtime, Talk, WorkLimits},
+    screen::visible,
     tools::delegate::Role,
 };
 
@@ -176,6 +177,15 @@ impl From<Denial> for ChatError {
     fn from(denial: Denial) -> Self {
         Self::Denied(denial)
     }
+}
+
+/// What is laid beside a user's words, as a model is told it: with whose text it is.
+#[must_use]
+pub fn attached(name: &str, text: &str) -> String {
+    format!(
+        "<attached uri=\"{}\">\n{text}\n</attached>",
+        visible(name).replace('"', "%22")
+    )
 }
 
 /// The first agent of a session goes on with a conversation in which something was read:

@@ -2,6 +2,7 @@
 
 mod acp;
 mod as_json;
+mod attach;
 mod audit;
 mod begin;
 mod caps;
@@ -82,9 +83,8 @@ enum What {
         choice: choice::Choice,
         #[command(flatten)]
         go_on: conversations::GoOn,
-        /// What to say; `-` for all of the standard input at once; without it each line of that
-        /// is said
-        words: Option<String>,
+        #[command(flatten)]
+        words: chat::Words,
     },
     /// Check a plan and show its steps, their risk, and what each needs
     #[command(after_help = examples::fitted(examples::PLAN))]
@@ -372,7 +372,7 @@ fn act(what: What) -> u8 {
             choice,
             go_on,
             words,
-        } => chat::chat(&setting, &choice, &go_on, words.as_deref()),
+        } => chat::chat(&setting, &choice, &go_on, &words),
         What::Plan {
             source,
             actions: true,

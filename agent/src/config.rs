@@ -283,19 +283,20 @@ impl Config {
         home: &Path,
     ) -> Result<Vec<ConfiguredRule>, ConfigError> {
         let file = self.file.to_string_lossy();
-        self.rules
-            .iter()
-            .map(|rule| {
-                let line = line_of(&self.text, rule.span().start).unwrap_or(u32::MAX);
-                rule.get_ref()
-                    .rule((&file, line, layer), workspace, home)
-                    .map_err(|what| {
-                        let what = format!("line {line}, rule `{}`: {what}", rule.get_ref().id);
-                        ConfigError::Form(self.file.clone(), what)
-                    })
-            })
-            .chain(self.asked_besides(layer))
-            .collect()
+        let mut rules = Vec::new();
+        for rule in &self.rules {
+            let line = line_of(&self.text, rule.span().start).unwrap_or(u32::MAX);
+            let rule = rule.get_ref();
+            let such = rule.rules((&file, line, layer), workspace, home);
+            rules.extend(such.map_err(|what| {
+                let what = format!("line {line}, rule `{}`: {what}", rule.id);
+                ConfigError::Form(self.file.clone(), what)
+            })?);
+        }
+        for rule in self.asked_besides(layer) {
+            rules.push(rule?);
+        }
+        Ok(rules)
     }
 
     /// The switches of `[safety]` that are rules: ask before each command, ask

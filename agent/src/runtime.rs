@@ -102,7 +102,7 @@ pub use self::{
     granter::Granter,
     hands::{Content, Hands, Link, LinkLeads, Passed, Taker},
     layers::{Layers, prefer},
-    mounts::{led_elsewhere, led_to, lexical, real},
+    mounts::{led_elsewhere, led_to, lexical, real, way_to},
     outside::Given,
     place::{Place, Spot, tilde_expanded},
     planned::Steering,
@@ -565,12 +565,16 @@ impl Runtime {
     }
 }
 
-/// The agent's own places, both as written and where they really are.
+/// The agent's own places, as written, where they really are, and each link between the two.
 fn own_places(config: &RuntimeConfig) -> Result<Vec<RelPath>, RuntimeError> {
     let mut places = Vec::new();
     for place in std::iter::once(&config.state_dir).chain(&config.protected) {
+        let (links, led_to) = way_to(place);
         places.push(mounts::from_root(place)?);
-        places.push(mounts::from_root(&led_to(place))?);
+        places.push(mounts::from_root(&led_to)?);
+        for link in links {
+            places.push(mounts::from_root(&link)?);
+        }
     }
     places.sort();
     places.dedup();

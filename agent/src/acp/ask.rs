@@ -90,7 +90,10 @@ impl Choosable {
                 PermissionOptionKind::AllowAlways,
             ),
             Choosable::AllowAlways => (
-                "Always allow here (recorded; asked again after 30 days at the latest)".to_owned(),
+                format!(
+                    "Always allow{}, in later sessions, too (asked again after 30 days)",
+                    places(question)
+                ),
                 PermissionOptionKind::AllowAlways,
             ),
             Choosable::RejectOnce => ("Reject".to_owned(), PermissionOptionKind::RejectOnce),

@@ -2,6 +2,8 @@
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 
+use crate::chat;
+
 /// A prompt that can be worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
@@ -43,11 +45,7 @@ pub fn read(blocks: &[ContentBlock]) -> Result<Said, String> {
             ContentBlock::Resource(embedded) => match &embedded.resource {
                 EmbeddedResourceResource::TextResourceContents(resource) => {
                     said.has_attachments = true;
-                    format!(
-                        "<attached uri=\"{}\">\n{}\n</attached>",
-                        resource.uri.replace('"', "%22"),
-                        resource.text
-                    )
+                    chat::attached(&resource.uri, &resource.text)
                 }
                 _ => return Err("attached files must be text; this one is not".to_owned()),
             },

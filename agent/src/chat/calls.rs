@@ -85,11 +85,13 @@ impl Chat {
             questions += report.questions.len();
             result = result_of(report);
         }
-        if let Some(source) = Tool::offered(&call.tool)
-            .and_then(Tool::brings)
-            .filter(|_| has_data(&result.fate))
-        {
+        let brings = Tool::offered(&call.tool).and_then(Tool::brings);
+        if let Some(source) = brings.filter(|_| has_data(&result.fate)) {
             runtime.hear(self.agent, source)?;
+        }
+        // Be it a refusal: it names the place that would have been reached.
+        if runtime.take_led(self.agent) {
+            runtime.hear(self.agent, Source::File)?;
         }
         if runtime.take_checks_words(self.agent) {
             runtime.hear(self.agent, Source::Command)?;

@@ -5,7 +5,7 @@ mod forms;
 use hermitcrab_core::grant::AgentId;
 
 pub use self::forms::offers;
-use crate::{model::Offer, runtime::Runtime, tools::delegate::Task};
+use crate::{model::Offer, runtime::Runtime, screen::on_one_line, tools::delegate::Task};
 
 /// What no child is offered: nobody talks to it, it keeps nothing beyond its work and
 /// writes no programs that call tools.
@@ -40,11 +40,12 @@ pub(super) fn place_in_words(runtime: &Runtime, agent: AgentId) -> String {
         .map(|(id, words)| format!("- {}: {words}\n", runtime.cap_of(agent, id)))
         .collect::<String>();
     format!(
-        "You work in {} by calling tools. Commands run on a copy of it; what they change is kept only if it is \
+        "You work in `{}` by calling tools. Commands run on a copy of it; what they change is kept only if it is \
          granted or the user says so. They reach no network but what you hold: `net.connect` a peer, `net.listen` on \
          localhost each other's servers. Only the user can grant that. A result with `Denied (code)` is final for that call: do not try \
          another way to the same effect, but say what is missing or ask the user.\n\nYou hold:\n{held}",
-        runtime.workspace().display()
+        // Whoever gave it its name has nothing to say here.
+        on_one_line(&runtime.workspace().display().to_string())
     )
 }
 

@@ -1,15 +1,11 @@
 //! `chat`: a conversation with a model that works in the workspace.
 
-use std::{
-    cell::Cell,
-    io::{IsTerminal as _, Read as _},
-    rc::Rc,
-};
+use std::{cell::Cell, ffi::OsStr, io::IsTerminal as _, path::PathBuf, rc::Rc};
 
-use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::{label::Source, outcome::DenialCode};
 
 use super::{
-    Setting, Trouble, begin,
+    Setting, Trouble, attach, begin,
     choice::{Choice, NO_MODEL, backend, let_talk},
     conversations::{GoOn, Going},
     cron, no_text, open, run, say,
@@ -25,40 +21,23 @@ use crate::{
     runtime::{Fate, GrantWords, Runtime},
 };
 
-/// The most that is taken from the standard input as one message.
-const INPUT_BYTES_MAX: u64 = 4 << 20;
-
-/// All of the standard input, as one message.
-fn whole_input() -> Result<String, Trouble> {
-    let mut text = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(INPUT_BYTES_MAX + 1)
-        .read_to_end(&mut text)
-        .map_err(|error| {
-            (
-                format!("cannot read the standard input: {error}"),
-                exit::USAGE,
-            )
-        })?;
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > INPUT_BYTES_MAX {
-        let most = INPUT_BYTES_MAX >> 20;
-        let why = format!(
-            "the standard input is longer than the {most} MiB a message may have; have the model read it from a file"
-        );
-        return Err((why, exit::USAGE));
-    }
-    String::from_utf8(text).map_err(|_| {
-        let why = "the standard input is not UTF-8, and what is said to a model is text";
-        (why.to_owned(), exit::USAGE)
-    })
+/// What is to be said, and what is laid beside it.
+#[derive(clap::Args, Debug)]
+pub struct Words {
+    /// A file to lay beside the words, or `-` for the standard input. What is in it counts as
+    /// read: neither what was granted before nor the mode speaks for you after that. Once for each
+    #[arg(long, value_name = "FILE", requires = "words")]
+    attach: Vec<PathBuf>,
+    /// What to say; `-` for all of the standard input at once, which counts as your own words;
+    /// without it each line of that is said
+    words: Option<String>,
 }
 
 /// What is to be said, if the command line says so.
 fn said(words: Option<&str>) -> Result<Option<String>, Trouble> {
     let words = match words {
         None => return Ok(None),
-        Some("-") => whole_input()?,
+        Some(attach::INPUT) => attach::input()?,
         Some(words) => words.to_owned(),
     };
     if words.trim().is_empty() {
@@ -68,10 +47,28 @@ fn said(words: Option<&str>) -> Result<Option<String>, Trouble> {
     Ok(Some(words))
 }
 
-pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str>) -> u8 {
+/// The same with what is attached, behind it.
+fn said_with_attached(said_words: &Words) -> Result<Option<String>, Trouble> {
+    let inputs = said_words.attach.iter().map(|file| file.as_os_str());
+    let inputs = inputs.chain(said_words.words.iter().map(OsStr::new));
+    if inputs.filter(|name| *name == attach::INPUT).count() > 1 {
+        let why = "the standard input is named twice, and is there once";
+        return Err((why.to_owned(), exit::USAGE));
+    }
+    let Some(mut words) = said(said_words.words.as_deref())? else {
+        return Ok(None);
+    };
+    for text in attach::attached(&said_words.attach)? {
+        words.push_str("\n\n");
+        words.push_str(&text);
+    }
+    Ok(Some(words))
+}
+
+pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, said_words: &Words) -> u8 {
     let cancel = Cancel::default();
     let mut is_alone = false;
-    let words = match said(words) {
+    let words = match said_with_attached(said_words) {
         Ok(words) => words,
         Err((message, code)) => {
             say(&message);
@@ -102,6 +99,13 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
     if words.is_some() {
         // Nothing is said after these words, so nothing could be told then.
         runtime.end_with_its_turn();
+    }
+    if !said_words.attach.is_empty() {
+        let agent = runtime.first_agent();
+        if let Err(denial) = runtime.hear(agent, Source::File) {
+            say(&denial.to_string());
+            return exit::LEDGER;
+        }
     }
     let runner = cron::Runner::new(&setting.place, choice).ending(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));

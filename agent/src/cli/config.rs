@@ -166,6 +166,10 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
             changed(file, |edit| {
                 edit.set(key, value)?;
                 let now = edit.get(key).unwrap_or_default();
+                if key == "directories" {
+                    are_given(&now, places)
+                        .map_err(|why| ConfigError::Form(file.to_owned(), why))?;
+                }
                 Ok(Some(format!("{key} = {now}")))
             })?;
             let more = value
@@ -321,6 +325,35 @@ fn directory_name(directory: &Path, places: &Places) -> Result<String, Trouble> 
         Some(why) => refused(why),
         None => Ok(written(&real, places)),
     }
+}
+
+/// Whether a whole list of directories, as the file has it, may be the agent's. One that is not
+/// there may come to be there.
+fn are_given(list: &str, places: &Places) -> Result<(), String> {
+    let text = format!("directories = {list}");
+    let list: Directories = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
+    for name in &list.directories {
+        let path = Path::new(name);
+        let refused = |why: &str| {
+            Err(format!(
+                "`{}` cannot be given to the agent: {why}",
+                visible(name)
+            ))
+        };
+        if !path.is_absolute() && !path.starts_with("~") {
+            return refused("it is named from where you are; name it from `/` or `~`");
+        }
+        let real = real(&from_here(path, places));
+        if let Some(why) = not_given(&lexical(&real).unwrap_or(real), places) {
+            return refused(why);
+        }
+    }
+    Ok(())
+}
+
+#[derive(serde::Deserialize)]
+struct Directories {
+    directories: Vec<String>,
 }
 
 fn from_here(directory: &Path, places: &Places) -> PathBuf {

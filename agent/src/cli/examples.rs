@@ -42,8 +42,8 @@ Examples:
   hermitcrab chat --grant fs.create=. 'write a poem into poem.txt'
   # goes on where the last conversation here was left
   hermitcrab chat --continue 'and another one'
-  # all of what a program prints, at once
-  #   git diff | hermitcrab chat -
+  # with what a program prints; that was read, whatever is granted
+  #   git diff | hermitcrab chat --attach - 'what does this change?'
   # granted for what it has read by now as well; nobody need be there
   hermitcrab chat 'what should a README here say?'
   hermitcrab chat --continue --grant fs.create=. 'write it'";

@@ -11,7 +11,10 @@ use hermitcrab_core::{
 };
 use serde::Deserialize;
 
-use crate::runtime::{GrantWords, led_to, lexical};
+use crate::runtime::{GrantWords, lexical, way_to};
+
+/// What puts another thing in the place of a link, or none.
+const CHANGES: [Verb; 3] = [Verb::FsCreate, Verb::FsModify, Verb::FsDelete];
 
 /// One rule, as a person writes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -36,16 +39,17 @@ pub struct RuleWords {
 }
 
 impl RuleWords {
-    /// The rule, written in `file` at `line`.
+    /// The rule, written in `file` at `line`. Where links lead to the place it is about, it is
+    /// about changing them as well: it would be about another place afterwards.
     ///
     /// # Errors
     /// Why it is none, in words.
-    pub fn rule(
+    pub fn rules(
         &self,
-        (file, line, layer): (&str, u32, Layer),
+        at: (&str, u32, Layer),
         workspace: &Path,
         home: &Path,
-    ) -> Result<ConfiguredRule, String> {
+    ) -> Result<Vec<ConfiguredRule>, String> {
         let stance = Stance::parse(&self.decision)
             .ok_or_else(|| format!("`{}` is not deny, ask or allow", self.decision))?;
         let mut verbs = Vec::new();
@@ -59,39 +63,57 @@ impl RuleWords {
                 ),
             }
         }
-        let pattern = self.pattern(&verbs, workspace, home)?;
-        ConfiguredRule::new(&self.id, stance, verbs, pattern, (file, line, layer))
-            .map_err(|error| error.to_string())
+        let (pattern, links) = self.pattern(&verbs, workspace, home)?;
+        let rule = |verbs, pattern| {
+            ConfiguredRule::new(&self.id, stance, verbs, pattern, at)
+                .map_err(|error| error.to_string())
+        };
+        let mut rules = vec![rule(verbs, pattern)?];
+        for link in links.into_iter().filter(|_| stance != Stance::Allow) {
+            rules.push(rule(CHANGES.to_vec(), link)?);
+        }
+        Ok(rules)
     }
 
-    fn pattern(&self, verbs: &[Verb], workspace: &Path, home: &Path) -> Result<Pattern, String> {
+    /// What it is about, and the links on the way there.
+    fn pattern(
+        &self,
+        verbs: &[Verb],
+        workspace: &Path,
+        home: &Path,
+    ) -> Result<(Pattern, Vec<Pattern>), String> {
+        let itself = |pattern| Ok((pattern, Vec::new()));
         match (&self.on, &self.named, &self.host) {
-            (None, Some(name), None) => Ok(Pattern::Named(name.clone())),
-            (None, None, Some(host)) => Ok(Pattern::Object(PortableObject::Host(peer(host)?))),
-            (Some(on), None, None) if on == "*" => {
-                if verbs == [Verb::ProcExec] {
-                    Ok(Pattern::Object(PortableObject::Program(Program::AnyInView)))
-                } else {
-                    Ok(Pattern::Anything)
-                }
+            (None, Some(name), None) => itself(Pattern::Named(name.clone())),
+            (None, None, Some(host)) => itself(Pattern::Object(PortableObject::Host(peer(host)?))),
+            (Some(on), None, None) if on == "*" => itself(if verbs == [Verb::ProcExec] {
+                Pattern::Object(PortableObject::Program(Program::AnyInView))
+            } else {
+                Pattern::Anything
+            }),
+            (Some(on), None, None) if on.is_empty() => {
+                Err("`on` is empty; `.` is the workspace, and `*` is everything".to_owned())
             }
             (Some(on), None, None) => {
                 let wrong = || format!("`{on}` is not a place");
+                let tree = |path: &Path| {
+                    let below = path.strip_prefix("/").map_err(|_| wrong())?;
+                    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
+                    let place = match bytes.is_empty() {
+                        true => RelPath::root(),
+                        false => RelPath::parse_dir(bytes).map_err(|_| wrong())?,
+                    };
+                    Ok::<_, String>(Pattern::Object(PortableObject::tree(place)))
+                };
                 let path = match on.strip_prefix('~') {
                     Some("") => home.to_owned(),
                     Some(rest) => home.join(rest.strip_prefix('/').ok_or_else(wrong)?),
                     None => workspace.join(on),
                 };
                 // A rule is about the place, whatever leads there.
-                let path = led_to(&lexical(&path).ok_or_else(wrong)?);
-                let below = path.strip_prefix("/").map_err(|_| wrong())?;
-                let bytes = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
-                let place = if bytes.is_empty() {
-                    RelPath::root()
-                } else {
-                    RelPath::parse_dir(bytes).map_err(|_| wrong())?
-                };
-                Ok(Pattern::Object(PortableObject::tree(place)))
+                let (links, led_to) = way_to(&lexical(&path).ok_or_else(wrong)?);
+                let links = links.iter().map(|link| tree(link));
+                Ok((tree(&led_to)?, links.collect::<Result<_, _>>()?))
             }
             (None, None, None) => Err("it names none of `on`, `named` and `host`".to_owned()),
             (Some(_), _, _) | (None, Some(_), Some(_)) => {

@@ -46,6 +46,8 @@ pub struct AgentState {
     pub shell_is_used: bool,
     /// Whether a program that checked a file said something, since that was last asked.
     pub check_spoke: bool,
+    /// Whether a name led somewhere else since that was asked: where it led, somebody else wrote.
+    pub was_led: bool,
     /// What was read and how often.
     pub reads: ReadMemory,
     /// The pattern searched for last: a page of results is often followed by the
@@ -72,6 +74,7 @@ impl AgentState {
             person: LeftOff::default(),
             shell_is_used: false,
             check_spoke: false,
+            was_led: false,
             reads: ReadMemory::default(),
             pattern: None,
             patch_failures: BTreeMap::new(),
@@ -104,6 +107,7 @@ impl AgentState {
         self.reads.take_in(left.reads);
         self.shell_is_used |= left.shell_is_used;
         self.check_spoke |= left.check_spoke;
+        self.was_led |= left.was_led;
         self.evidence.take_in(&was.evidence, left.evidence);
         for path in was.patch_failures.keys() {
             if !left.patch_failures.contains_key(path) {
@@ -130,6 +134,12 @@ impl Runtime {
     pub fn take_checks_words(&mut self, agent: AgentId) -> bool {
         let state = self.agents.get_mut(&agent);
         state.is_some_and(|state| std::mem::take(&mut state.check_spoke))
+    }
+
+    /// Whether results since the last time may tell where a link leads, be it in a refusal.
+    pub fn take_led(&mut self, agent: AgentId) -> bool {
+        let state = self.agents.get_mut(&agent);
+        state.is_some_and(|state| std::mem::take(&mut state.was_led))
     }
 
     /// The files this agent has read or written that others have written since.

@@ -22,7 +22,7 @@ use super::{
     turn::{Stop, Turn},
     words::{held_in_words, in_bytes},
 };
-use crate::{cancel::Cancel, digest::sha256};
+use crate::{cancel::Cancel, digest::sha256, screen::on_one_line};
 
 /// A question for the user that wants words, not a yes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +181,9 @@ impl Runtime {
             let on = match cap.object() {
                 Object::Dir { dir, below, extent } => {
                     let place = self.mounts.absolute(*dir, below).unwrap_or_default();
-                    format!("{}{}", extent.held_as(), place.display())
+                    // A name may hold lines of its own, and is one of many here.
+                    let place = on_one_line(&place.display().to_string());
+                    format!("{}{place}", extent.held_as())
                 }
                 object => object.to_string(),
             };

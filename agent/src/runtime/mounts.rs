@@ -1,7 +1,7 @@
 //! The directories a session knows, and which of them a path lies in.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Component, Path, PathBuf},
     sync::Arc,
@@ -176,25 +176,36 @@ pub fn real(path: &Path) -> PathBuf {
 /// The same, also through links that lead to nothing yet: who makes that later has made
 /// what is found under this name.
 pub fn led_to(path: &Path) -> PathBuf {
-    let mut at = real(path);
-    for _ in 0..LINKS_MAX {
-        // What is there has no links in it by now, so the first name behind it is one or nothing.
-        let next = at.ancestors().find_map(|link| {
-            let target = std::fs::read_link(link).ok()?;
-            let rest = at.strip_prefix(link).ok()?;
-            let led = link.parent()?.join(target);
-            Some(if rest.as_os_str().is_empty() {
-                led
-            } else {
-                led.join(rest)
-            })
-        });
-        match next {
-            Some(next) => at = real(&next),
-            None => break,
+    way_to(path).1
+}
+
+/// The links on the way to what an absolute path names, each by where it really lies, and where
+/// the last of them leads, whether anything is there or not. Who may change one of these links
+/// decides what the path names.
+pub fn way_to(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let mut links = Vec::new();
+    let mut at = PathBuf::new();
+    let names = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().rev();
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut left = names(path);
+    while let Some(name) = left.pop() {
+        let next = at.join(&name);
+        if name == ".." {
+            at.pop();
+        } else if name == "." {
+            // A link may begin with it.
+        } else if links.len() < LINKS_MAX
+            && let Ok(target) = std::fs::read_link(&next)
+        {
+            links.push(next);
+            left.extend(names(&target));
+        } else {
+            at = next;
         }
     }
-    lexical(&at).unwrap_or(at)
+    (links, at)
 }
 
 /// Where a path leads, if a link stands on the way to it from `home` in a directory that its
@@ -254,7 +265,7 @@ mod tests {
         path::{Path, PathBuf},
     };
 
-    use super::{led_to, lexical};
+    use super::{led_to, lexical, way_to};
 
     #[test]
     fn a_link_is_followed_to_what_is_not_there_yet() {
@@ -267,6 +278,7 @@ mod tests {
             ("a/b", "there"),
             ("none/../../x", "odd"),
             ("loop", "loop"),
+            ("./b/../b", "a/here"),
         ] {
             symlink(target, root.join(link)).unwrap();
         }
@@ -275,6 +287,7 @@ mod tests {
             ("a/far/c/d", "b/none/c/d"),
             ("there/twice", "b/none"),
             ("a/b", "a/b"),
+            ("a/here/x", "a/b/x"),
             ("there/new", "a/b/new"),
             ("new/far", "new/far"),
             ("loop", "loop"),
@@ -283,6 +296,36 @@ mod tests {
         }
         let odd = root.parent().unwrap().join("x");
         assert_eq!(led_to(&root.join("odd")), odd);
+    }
+
+    #[test]
+    fn each_link_on_the_way_is_told_by_where_it_lies() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("real/b")).unwrap();
+        for (target, link) in [
+            ("real", "by"),
+            ("/none", "real/b/out"),
+            ("b/out", "real/twice"),
+        ] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        let check = |path: &str, links: &[&str], led_to: &str| {
+            let links = links.iter().map(|link| root.join(link)).collect();
+            assert_eq!(
+                way_to(&root.join(path)),
+                (links, root.join(led_to)),
+                "{path}"
+            );
+        };
+        check("real/b/x", &[], "real/b/x");
+        check("by/b", &["by"], "real/b");
+        check("by/twice/x", &["by", "real/twice", "real/b/out"], "/none/x");
+        check("real/twice/../x", &["real/twice", "real/b/out"], "/x");
+        // One that leads round in a circle is met as often as the kernel would follow it.
+        symlink("loop", root.join("loop")).unwrap();
+        let (links, at) = way_to(&root.join("loop"));
+        assert_eq!((links.len(), at), (super::LINKS_MAX, root.join("loop")));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use hermitcrab_core::{
 };
 
 use hermitcrab_sandbox::journal::{Stuck, StuckNames};
-use hermitcrab_sandbox::net::is_loopback;
+use hermitcrab_sandbox::net::{Peer, Target, is_loopback};
 
 use super::{
     Runtime, RuntimeConfig, RuntimeError,
@@ -70,6 +70,16 @@ impl fmt::Display for WordsError {
                     None => Ok(()),
                 }
             }
+            Self::Object(verb, on) if on.is_empty() => {
+                write!(
+                    f,
+                    "`{verb}` cannot be granted on nothing; `.` is the workspace"
+                )
+            }
+            Self::Object(verb, on) if verb == Verb::NetConnect.as_str() => write!(
+                f,
+                "`{verb}` cannot be granted on `{on}`; a peer is a name and a port, such as example.com:443, or an address, such as 127.0.0.1:8080 for this machine itself"
+            ),
             Self::Object(verb, on) => write!(f, "`{verb}` cannot be granted on `{on}`"),
             Self::Runtime(error) => error.fmt(f),
             Self::Denied(denial) => write!(f, "{denial}"),
@@ -198,7 +208,7 @@ impl GrantWords {
                 Verb::SessionRead | Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
                 Verb::ModelSend => vec![Object::Model(Name::parse(&self.on).map_err(|_| wrong())?)],
                 Verb::ProcExec => return Err(wrong()),
-                Verb::NetConnect => vec![Object::Host(peer(&self.on).ok_or_else(wrong)?)],
+                Verb::NetConnect => vec![Object::Host(reached(&self.on).ok_or_else(wrong)?)],
                 Verb::NetListen => vec![Object::Host(
                     peer(&self.on)
                         .filter(|host| host.port == Port::Any && is_loopback(&host.name))
@@ -232,6 +242,9 @@ impl GrantWords {
         config: &RuntimeConfig,
     ) -> Result<Vec<Object>, WordsError> {
         let wrong = || WordsError::Object(self.verb.clone(), self.on.clone());
+        if self.on.is_empty() {
+            return Err(wrong());
+        }
         let path = match self.on.as_str() {
             THE_WORKSPACE => config.workspace.clone(),
             on => in_the_workspace(tilde_expanded(on, &config.home), &config.workspace),
@@ -255,6 +268,24 @@ impl GrantWords {
         }
         Ok(objects)
     }
+}
+
+/// The same of a peer that is connected to: under the name the proxy knows it by, as one it
+/// knows by none would be granted in vain. Nobody is asked where `localhost` is.
+fn reached(text: &str) -> Option<Host> {
+    let host = peer(text)?;
+    let HostPattern::Exact(name) = &host.name else {
+        return Some(host);
+    };
+    let name = match Target::parse(name.as_str(), 1)?.host {
+        Peer::Named(name) if name.as_str() == "localhost" => return None,
+        Peer::Named(name) => name,
+        Peer::Address(address) => Name::parse(&address.to_string()).ok()?,
+    };
+    Some(Host {
+        name: HostPattern::Exact(name),
+        port: host.port,
+    })
 }
 
 /// `host:port`, or `host` (or `host:*`) for all its ports; an address of

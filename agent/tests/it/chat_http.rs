@@ -1,6 +1,7 @@
 //! The chat command against a backend on this machine's loopback.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod attached;
 mod named_key;
 mod whole_input;
 

@@ -67,6 +67,7 @@ mod hostile;
 mod in_vain;
 mod kept_beside;
 mod layers;
+mod led_by_links;
 mod ledger_archive;
 mod ledger_crash;
 mod ledger_looks;

@@ -121,7 +121,8 @@ impl Target {
     ///
     /// Refused is everything a resolver might read differently from the list:
     /// other spellings of addresses, empty labels, characters names do not have.
-    pub(super) fn parse(host: &str, port: u16) -> Option<Self> {
+    #[must_use]
+    pub fn parse(host: &str, port: u16) -> Option<Self> {
         if port == 0 {
             return None;
         }

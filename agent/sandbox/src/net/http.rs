@@ -29,6 +29,15 @@ pub(super) fn head_end(bytes: &[u8]) -> Option<usize> {
 pub(super) fn read(head: &[u8]) -> Option<Request> {
     let text = std::str::from_utf8(head).ok()?;
     let (line, rest) = text.split_once("\r\n")?;
+    // A lone line feed ends a line to some and not to others, who would see another host.
+    let is_odd = |byte: u8| byte != b'\t' && byte.is_ascii_control();
+    if line
+        .bytes()
+        .chain(rest.split("\r\n").flat_map(str::bytes))
+        .any(is_odd)
+    {
+        return None;
+    }
     let mut words = line.split(' ');
     let (method, uri, version) = (words.next()?, words.next()?, words.next()?);
     if words.next().is_some() || !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
@@ -60,7 +69,8 @@ pub(super) fn read(head: &[u8]) -> Option<Request> {
             return None;
         }
         let name = name.to_ascii_lowercase();
-        // The host is the one that was checked; one request, then the end.
+        // The host of the request is the one that was checked. What a command sends behind it
+        // reaches that same address, whatever host it names.
         if name == "host" || name == "connection" || name.starts_with("proxy-") {
             continue;
         }
@@ -142,6 +152,11 @@ mod tests {
         for head in [
             "CONNECT example.com HTTP/1.1\r\n\r\n",
             "CONNECT example.com:+443 HTTP/1.1\r\n\r\n",
+            // Another host to whoever ends lines at less, or reads what comes first.
+            "GET http://example.com/ HTTP/1.1\r\nX: y\nHost: other\r\n\r\n",
+            "GET http://example.com/ HTTP/1.1\r\nX: y\rHost: other\r\n\r\n",
+            "GET http://example.com/a\nHost:\tother HTTP/1.1\r\n\r\n",
+            "GET http://example.com/\0 HTTP/1.1\r\n\r\n",
             "CONNECT example.com:99999 HTTP/1.1\r\n\r\n",
             "CONNECT a:1 b:2 HTTP/1.1\r\n\r\n",
             "GET /relative HTTP/1.1\r\nHost: example.com\r\n\r\n",

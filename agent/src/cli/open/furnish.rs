@@ -1,7 +1,10 @@
 //! What a session holds and knows from the start: everything configured, for its
 //! first agent.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use hermitcrab_core::{grant::AgentId, outcome::Denial};
 
@@ -105,6 +108,15 @@ impl Ground {
                 }
                 continue;
             }
+            if looks(&words) && self.is_nowhere(&words) {
+                if left_out.insert(words.on.clone()) {
+                    say(&format!(
+                        "`{}` of the configuration is left out: nothing is there; `config remove-directory` has it forgotten",
+                        visible(&words.on)
+                    ));
+                }
+                continue;
+            }
             match runtime.grant(agent, &words) {
                 Ok(_) => {}
                 // What cannot be opened cannot be looked at: the rest does not need it.
@@ -123,6 +135,15 @@ impl Ground {
             }
         }
         Ok(())
+    }
+
+    /// Whether not even the first directory on the way to a place is there. All there is would
+    /// be open for it, and could be asked about.
+    fn is_nowhere(&self, words: &GrantWords) -> bool {
+        let place = lexical(&tilde_expanded(&words.on, &self.places.home));
+        let first =
+            place.and_then(|place| place.iter().nth(1).map(|name| Path::new("/").join(name)));
+        first.is_some_and(|first| first.symlink_metadata().is_err())
     }
 
     /// Where a place of the configuration leads by now, if a link stands there. Who may change

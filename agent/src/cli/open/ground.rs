@@ -28,7 +28,7 @@ use crate::{
     exit,
     model::{self, Backend},
     ports::Clock as _,
-    runtime::{RuntimeConfig, led_to},
+    runtime::{RuntimeConfig, led_to, way_to},
     screen::visible,
     store::{
         State, StateError,
@@ -175,14 +175,18 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         Some(dir) if leads_up(dir) => led_to(&places.current.join(dir)),
         Some(dir) => places.current.join(dir),
     };
-    // Either may be reached through links, the file by itself, too, and be made only later.
+    // Either may be reached through links, the file by itself, too, and be made only later. Who
+    // changes one of these links has put something else in its place.
     let own: Vec<PathBuf> = std::iter::once(state_dir.as_path())
         .chain(places.config_file.parent())
         .chain([
             places.config_file.as_path(),
             places.admin_config_file.as_path(),
         ])
-        .flat_map(|own| [own.to_owned(), led_to(own)])
+        .flat_map(|own| {
+            let (links, led_to) = way_to(own);
+            [own.to_owned(), led_to].into_iter().chain(links)
+        })
         .collect();
     Ok(Ground {
         places,

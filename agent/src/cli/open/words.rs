@@ -34,6 +34,17 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
             exit::USAGE,
         ));
     };
+    // A variable in a script that is not set must not be the widest grant there is.
+    if on.is_empty() {
+        return Err((
+            format!(
+                "`{}` names nothing that is granted; `{}=.` is the directory you are in, with all that is below it",
+                visible(text),
+                visible(verb)
+            ),
+            exit::USAGE,
+        ));
+    }
     // What no verb is like is told with all there are, by whoever grants it.
     let is_one = verb == Verb::FILES_AS_STR || Verb::parse(verb).is_some();
     if let (false, Some(meant)) = (is_one, by_another_name(verb)) {

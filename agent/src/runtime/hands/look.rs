@@ -206,7 +206,19 @@ impl Hands<'_> {
         let below = self.one(verb, place, Digest::NONE, |dir, permit| {
             dir.leads_to(permit, &place.below)
         })?;
-        self.named(place, &below)
+        self.led(place, &below)
+    }
+
+    /// What lies at `below`, to which a name led: where that is another place, its name is
+    /// what somebody wrote into a link.
+    fn led(&mut self, from: &Place, below: &RelPath) -> Result<Place, Stop> {
+        let place = self.named(from, below)?;
+        if (place.dir, &place.below) != (from.dir, &from.below)
+            && let Some(state) = self.runtime.agents.get_mut(&self.by)
+        {
+            state.was_led = true;
+        }
+        Ok(place)
     }
 
     /// The place a name that is not there leads to: what a link names to which there is
@@ -220,7 +232,7 @@ impl Hands<'_> {
             dir.would_lead_to(permit, &place.below)
         });
         match led {
-            Ok(below) => Ok(self.named(&place, &below).unwrap_or(place)),
+            Ok(below) => Ok(self.led(&place, &below).unwrap_or(place)),
             Err(Stop::Broken(why)) => Err(Stop::Broken(why)),
             Err(_) => Ok(place),
         }

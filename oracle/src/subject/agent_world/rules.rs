@@ -19,12 +19,12 @@ const HOME: &str = "/home/u";
 pub(super) fn add(runtime: &mut Runtime, rules: &[Rule], workspace: &Path) -> Result<(), String> {
     for (line, rule) in (1_u32..).zip(rules) {
         let wrong = |why: String| format!("rule `{}`: {why}", rule.id);
-        let rule = words(rule)
-            .rule((FILE, line, Layer::User), workspace, Path::new(HOME))
-            .map_err(wrong)?;
-        runtime
-            .add_rule(rule)
-            .map_err(|denial| wrong(denial.to_string()))?;
+        let such = words(rule).rules((FILE, line, Layer::User), workspace, Path::new(HOME));
+        for one in such.map_err(wrong)? {
+            runtime
+                .add_rule(one)
+                .map_err(|denial| wrong(denial.to_string()))?;
+        }
     }
     Ok(())
 }
