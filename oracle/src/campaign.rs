@@ -54,6 +54,7 @@ pub use self::tally::Tally;
 use crate::ambient::Ambient;
 use crate::check::Judge;
 use crate::cli::FuzzArgs;
+use crate::commit;
 use crate::environment;
 use crate::generate::Target;
 use crate::interrupt::Interrupt;
@@ -124,6 +125,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         starts: &starts,
         interrupt: &interrupt,
         processes: processes.clone(),
+        commit: commit::built_from(),
     };
     // Until the first line of progress a terminal would be empty.
     eprintln!(
@@ -173,6 +175,8 @@ struct Hunt<'a> {
     starts: &'a Starts,
     interrupt: &'a Interrupt,
     processes: Processes,
+    /// As it was when the campaign began.
+    commit: String,
 }
 
 impl Hunt<'_> {
@@ -191,6 +195,7 @@ impl Hunt<'_> {
             seed: self.args.seed,
             shard: self.args.shard,
             is_stopped: self.interrupt.is_set(),
+            commit: self.commit.clone(),
         }
     }
 

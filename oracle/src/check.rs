@@ -15,6 +15,7 @@ use steady::{Quiet, run_steady};
 use crate::ambient::Ambient;
 use crate::case::Case;
 use crate::cli::CheckArgs;
+use crate::commit;
 use crate::interrupt::Interrupt;
 use crate::known::{self, Catalogue};
 use crate::progress::Progress;
@@ -75,6 +76,8 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     if let Err(unwritten) = outputs.begin() {
         return unwritten.exit();
     }
+    // Before an hour in which somebody may go on working on it.
+    let commit = commit::built_from();
     let again = publish::again(args.vectors.as_deref(), &args.hermes);
     // Whoever waits for the files reads in them that nothing ran.
     let nothing_ran = |lack: &environment::Lack| {
@@ -97,6 +100,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         };
         let summary = Summary {
             exit: code,
+            commit: commit.clone(),
             ..run.summary(args.allowed)
         };
         eprintln!("nothing ran: {reason}");
@@ -164,6 +168,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     };
     let summary = Summary {
         chosen: chosen.len(),
+        commit: commit.clone(),
         wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         ..run.summary(args.allowed)
     };

@@ -41,6 +41,7 @@ pub mod speed;
 
 pub mod ambient;
 pub mod cli;
+pub mod commit;
 pub mod environment;
 pub mod exit;
 mod glob;

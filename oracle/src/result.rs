@@ -84,6 +84,9 @@ pub struct Summary {
     pub agent: String,
     /// The relation's name.
     pub relation: String,
+    /// The commit the program was built from, as far as that can be told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
     /// A digest of the vectors and the catalogue.
     #[serde(default)]
     pub vectors: String,

@@ -190,6 +190,7 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
     };
     let summary = Summary {
         wall_ms: merged.wall_ms,
+        commit: merged.commit.clone(),
         ..run.summary(args.allowed)
     };
     let written = json::Log::create(&args.out)

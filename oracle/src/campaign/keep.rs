@@ -53,7 +53,7 @@ impl Deal {
 }
 
 /// Which campaign was run, and how much of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Part {
     /// Which campaign.
     pub seed: u64,
@@ -61,16 +61,19 @@ pub struct Part {
     pub shard: Option<Shard>,
     /// Whether somebody stopped it before its end.
     pub is_stopped: bool,
+    /// The commit the program was built from, as far as that can be told.
+    pub commit: String,
 }
 
 impl Part {
     /// All of a campaign.
     #[cfg(test)]
-    pub const fn whole(seed: u64) -> Self {
+    pub fn whole(seed: u64) -> Self {
         Self {
             seed,
             shard: None,
             is_stopped: false,
+            commit: String::new(),
         }
     }
 }
@@ -138,10 +141,27 @@ impl Log {
     /// cannot be written.
     pub fn open(place: &Path, deal: Deal, seed: u64, resume: bool) -> Result<Self, Unwritten> {
         Self::check(place, deal, seed, resume)?;
+        Self::open_at((place, "--report"), deal, seed, resume)
+    }
+
+    /// Starts a log in a place that this option of the command line names.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin_at(named: (&Path, &str), deal: Deal, seed: u64) -> Result<Self, Unwritten> {
+        Self::open_at(named, deal, seed, false)
+    }
+
+    fn open_at(
+        (place, option): (&Path, &str),
+        deal: Deal,
+        seed: u64,
+        resume: bool,
+    ) -> Result<Self, Unwritten> {
         let path = place.join(LOG);
         let on = |what: &str, error: std::io::Error| {
             let cannot = format!("cannot {what} `{}`", path.display());
-            Unwritten::new(&cannot, &error, "place with --report")
+            Unwritten::new(&cannot, &error, &format!("place with {option}"))
         };
         let head = head(deal, seed);
         let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
@@ -326,6 +346,9 @@ pub fn summary(place: &Path, part: Part, hermes: &str, tally: &Tally) -> Result<
     }
     if let (true, Some(value)) = (part.is_stopped, value.as_object_mut()) {
         value.insert("stopped".to_owned(), true.into());
+    }
+    if let (false, Some(value)) = (part.commit.is_empty(), value.as_object_mut()) {
+        value.insert("commit".to_owned(), part.commit.into());
     }
     serde_json::to_string_pretty(&value)
         .map_err(|error| error.to_string())

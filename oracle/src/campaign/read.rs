@@ -69,6 +69,9 @@ struct Against {
     /// Whether somebody stopped it.
     #[serde(default)]
     stopped: bool,
+    /// The commit it was made from, if it says that.
+    #[serde(default)]
+    commit: String,
     tally: Counted,
 }
 
@@ -163,7 +166,7 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, Unwritten> {
         Unwritten::new(&cannot, &error, "directory with --out")
     })?;
     let (deal, Head { seed, target, .. }) = (parts.head.deal(), parts.head);
-    let mut log = Log::open(place, deal, seed, false)?;
+    let mut log = Log::begin_at((place, "--out"), deal, seed)?;
     let mut tally = Tally::of(target);
     for seen in parts.all.values() {
         log.add(seen).map_err(written)?;
@@ -180,6 +183,7 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, Unwritten> {
         seed,
         shard: None,
         is_stopped: !tally.stopped.is_empty(),
+        commit: parts.commit,
     };
     keep::summary(place, whole, &parts.hermes, &tally).map_err(written)?;
     Ok(tally)
@@ -189,6 +193,8 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, Unwritten> {
 struct Parts {
     head: Head,
     hermes: String,
+    /// The commit they were made from, if one of them says it.
+    commit: String,
     shards: Vec<Option<Shard>>,
     /// Those that somebody stopped.
     stopped: BTreeSet<String>,
@@ -200,12 +206,14 @@ impl Parts {
     fn read(parts: &[PathBuf]) -> Result<Self, String> {
         let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
         let (mut read, mut shards, mut stopped) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut commits = BTreeSet::new();
         for part in parts {
             let (head, examined) = log(part)?;
             let against = against(part)?;
             against.has_counted(part, &examined)?;
             seeds.insert(head);
             releases.insert(against.hermes);
+            commits.insert(on_one_line(&against.commit));
             shards.push(against.shard);
             if against.stopped {
                 stopped.insert(on_one_line(&part.to_string_lossy()));
@@ -227,6 +235,13 @@ impl Parts {
                 on_one_line(&Vec::from_iter(releases).join(", "))
             ));
         };
+        commits.remove("");
+        if commits.len() > 1 {
+            return Err(format!(
+                "the parts were made from different commits: {}; run all parts of one commit",
+                Vec::from_iter(commits).join(", ")
+            ));
+        }
         let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
         for (part, examined) in read {
             for seen in examined {
@@ -255,6 +270,7 @@ impl Parts {
         Ok(Self {
             head: *head,
             hermes: hermes.clone(),
+            commit: commits.into_iter().next().unwrap_or_default(),
             shards,
             stopped,
             all,

@@ -57,17 +57,13 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     };
     let taken = Snapshot::take(&args.hermes_home, args.workspace.as_deref(), &interrupt);
     let snapshot = match taken {
-        // Many a project has an `.env`.
-        Ok(snapshot)
-            if snapshot.names().all(|name| name == ".env") && snapshot.notes.is_empty() =>
-        {
-            eprintln!(
-                "error: nothing that only Hermes writes is in `{}`: no config.yaml, no state.db, no conversations; its home is usually `~/.hermes`",
-                args.hermes_home.display()
-            );
-            return exit::USAGE;
-        }
-        Ok(snapshot) => snapshot,
+        Ok(snapshot) => match snapshot.is_strange(&args.hermes_home) {
+            Some(message) => {
+                eprintln!("error: {message}");
+                return exit::USAGE;
+            }
+            None => snapshot,
+        },
         Err(unwritten) => return unwritten.exit(),
     };
     let journal = match args.no_replay {

@@ -72,6 +72,10 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     })?;
     let snapshot = Snapshot::take(&args.hermes_home, None, &Interrupt::default())
         .map_err(|unwritten| (unwritten.code, unwritten.message))?;
+    if let Some(message) = snapshot.is_strange(&args.hermes_home) {
+        let begin = "where Hermes has never run, start it once without the mirror";
+        return Err((exit::USAGE, format!("{message}; {begin}")));
+    }
     let mut notes = Vec::new();
     let home = Home::read(&snapshot, &mut notes);
     // Hermes may run for days, and a copy of its secrets should not lie there so long.

@@ -85,7 +85,13 @@ impl Snapshot {
             message,
             code: exit::USAGE,
         };
-        let unreadable = |error| of_no_use(format!("cannot read `{}`: {error}", home.display()));
+        let unreadable = |error: std::io::Error| {
+            let usual = match error.kind() {
+                std::io::ErrorKind::NotFound => "; the home of Hermes is usually `~/.hermes`",
+                _ => "",
+            };
+            of_no_use(format!("cannot read `{}`: {error}{usual}", home.display()))
+        };
         let seen = std::fs::metadata(home).map_err(unreadable)?;
         if !seen.is_dir() {
             return Err(of_no_use(format!(
@@ -163,6 +169,20 @@ impl Snapshot {
     /// The names of all copies.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.taken.keys().map(String::as_str)
+    }
+
+    /// What is said of a home without anything in it that only Hermes writes: it is another
+    /// directory, most likely, and what it allows and denies is not known then. Many a project
+    /// has an `.env`.
+    #[must_use]
+    pub fn is_strange(&self, home: &Path) -> Option<String> {
+        if !self.notes.is_empty() || !self.names().all(|name| name == ".env") {
+            return None;
+        }
+        Some(format!(
+            "nothing that only Hermes writes is in `{}`: no config.yaml, no state.db, no conversations; its home is usually `~/.hermes`",
+            home.display()
+        ))
     }
 
     /// The copies that hold conversations.

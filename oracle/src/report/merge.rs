@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hermitcrab::screen::on_one_line;
 
+use crate::commit;
 use crate::report::json;
 use crate::report::publish::NotRun;
 use crate::result::CaseResult;
@@ -22,6 +23,8 @@ pub struct Merged {
     pub not_run: Vec<NotRun>,
     /// The Hermes version they all compared with.
     pub hermes: String,
+    /// The commit they were made from, if one of them says it.
+    pub commit: String,
     /// Wall time of all of them, in milliseconds.
     pub wall_ms: u64,
 }
@@ -31,12 +34,13 @@ pub struct Merged {
 ///
 /// # Errors
 /// One cannot be read, they compare with different releases or come from
-/// different versions of the agent, one was checked with other vectors than these,
+/// different versions or commits of the agent, one was checked with other vectors than these,
 /// or a case is in two of them.
 pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<Merged, String> {
     let mut found: BTreeMap<String, (CaseResult, &Path)> = BTreeMap::new();
     let mut versions: Option<(String, String, &Path)> = None;
     let mut wall_ms = 0_u64;
+    let mut commit: Option<(String, &Path)> = None;
     for folder in folders {
         let summary = json::read_summary(folder).map_err(|why| {
             format!("{why}; a part is the --report directory of a `check` that came to its end")
@@ -54,6 +58,18 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
             }
             Some(_) => {}
             None => versions = Some((hermes, agent, folder)),
+        }
+        let made_from = on_one_line(&summary.commit);
+        match &commit {
+            Some((other, first)) if commit::differ(other, &made_from) => {
+                return Err(format!(
+                    "`{}` was made from {other}, `{}` from {made_from}; run all parts of one commit",
+                    first.display(),
+                    folder.display()
+                ));
+            }
+            None if !made_from.is_empty() => commit = Some((made_from, folder)),
+            Some(_) | None => {}
         }
         // The cases may be called the same and be others.
         if summary.vectors != suites.digest {
@@ -109,6 +125,7 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
         results,
         not_run,
         hermes,
+        commit: commit.map(|(commit, _)| commit).unwrap_or_default(),
         wall_ms,
     })
 }
@@ -172,13 +189,14 @@ mod tests {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
         let suites = suite::load(&vectors).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let part = |place: usize, agent: &str| {
-            let part = folder.path().join(format!("{place}-{agent}"));
+        let part_of = |place: usize, agent: &str, commit: &str| {
+            let part = folder.path().join(format!("{place}-{agent}-{commit}"));
             let one = result(&suites.cases[place].id, Kind::Equal, "");
             json::Log::create(&part).unwrap().add(&one).unwrap();
             let mut summary = Summary {
                 hermes: "0.19.0".to_owned(),
                 agent: agent.to_owned(),
+                commit: commit.to_owned(),
                 vectors: suites.digest.clone(),
                 wall_ms: 40,
                 ..Summary::default()
@@ -187,11 +205,22 @@ mod tests {
             json::write_summary(&part, &summary).unwrap();
             part
         };
+        let part = |place: usize, agent: &str| part_of(place, agent, "");
         let merged = read(&[part(0, "0.1.0"), part(1, "0.1.0")], &suites, &[]).unwrap();
         assert_eq!((merged.results.len(), merged.wall_ms), (2, 80));
         let why = read(&[part(0, "0.1.0"), part(1, "0.2.0")], &suites, &[]).unwrap_err();
         assert!(
             why.ends_with("agent 0.2.0 with Hermes 0.19.0; they cannot be merged"),
+            "{why}"
+        );
+        // So are those of one version and two commits; one that does not say it is of any.
+        let of = |place: usize, commit: &str| part_of(place, "0.1.0", commit);
+        let merged = read(&[of(0, ""), of(1, "ab"), of(2, "ab")], &suites, &[]).unwrap();
+        assert_eq!((merged.results.len(), merged.commit.as_str()), (3, "ab"));
+        let why = read(&[of(0, ""), of(1, "ab"), of(2, "ab+1")], &suites, &[]).unwrap_err();
+        assert!(
+            why.contains("1-0.1.0-ab` was made from ab, `")
+                && why.ends_with("2-0.1.0-ab+1` from ab+1; run all parts of one commit"),
             "{why}"
         );
     }

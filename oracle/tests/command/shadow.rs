@@ -50,9 +50,42 @@ fn through_the_door() -> tempfile::TempDir {
     for name in ["home", "work", "program"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
+    std::fs::write(folder.path().join("home/config.yaml"), "{}\n").unwrap();
     std::fs::write(folder.path().join("program/model_tools.py"), DOOR).unwrap();
     std::fs::write(folder.path().join("program/through.py"), THROUGH).unwrap();
     folder
+}
+
+#[test]
+fn a_home_without_anything_of_hermes_is_refused_before_hermes_runs() {
+    let folder = through_the_door();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::remove_file(folder.path().join("home/config.yaml")).unwrap();
+    // Many a project has one.
+    std::fs::write(folder.path().join("home/.env"), "A=1\n").unwrap();
+    for (home, told) in [
+        (
+            "home",
+            "where Hermes has never run, start it once without the mirror",
+        ),
+        ("nowhere", "the home of Hermes is usually `~/.hermes`"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_bisim"))
+            .args([
+                "shadow",
+                "--hermes-home",
+                &at(home),
+                "--workspace",
+                &at("work"),
+            ])
+            .args(["--report", &at("report"), "--", "touch", &at("work/ran")])
+            .output()
+            .unwrap();
+        assert_eq!(code(&output), 64, "{}", errors(&output));
+        assert!(errors(&output).contains(told), "{}", errors(&output));
+        assert!(!folder.path().join("work/ran").exists());
+        assert!(!folder.path().join("report").exists());
+    }
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn told_anew(place: &Path, shard: Option<Shard>, is_stopped: bool) {
         seed: 7,
         shard,
         is_stopped,
+        commit: String::new(),
     };
     keep::summary(place, part, "0.19.0", &tally).unwrap();
 }
@@ -70,6 +71,51 @@ fn a_part_that_is_not_there_is_told_and_is_no_pass() {
     // Neither did whoever brings that on.
     let tally = merge(&[one, dir.path().join("c")], &dir.path().join("d")).unwrap();
     assert_eq!(tally.exit(), crate::exit::INCONCLUSIVE);
+}
+
+#[test]
+fn parts_that_were_made_from_two_commits_are_not_one_campaign() {
+    let dir = tempfile::tempdir().unwrap();
+    let made_from = |name: &str, index: u64, commit: &str| {
+        let place = part(dir.path(), name, 7, &[(index, Fate::HermesSilent)]);
+        let path = place.join(keep::SUMMARY);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("commit"), "{text}");
+        let mut told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        told["commit"] = commit.into();
+        fs::write(&path, told.to_string()).unwrap();
+        place
+    };
+    let one = made_from("1", 0, "ab");
+    let two = made_from("2", 2, "ab");
+    let out = dir.path().join("a");
+    merge(&[one.clone(), two], &out).unwrap();
+    // A merged one says it in its turn.
+    let other = made_from("3", 2, "cd");
+    let why = merge(&[out, other], &dir.path().join("b")).unwrap_err();
+    assert_eq!(
+        (why.message.as_str(), why.code),
+        (
+            "the parts were made from different commits: ab, cd; run all parts of one commit",
+            exit::USAGE
+        )
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_by_the_option_that_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = part(dir.path(), "1", 7, &[(0, Fate::HermesSilent)]);
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    // A link to nowhere: there is no log, and none can be begun.
+    std::os::unix::fs::symlink("nowhere/log", out.join(keep::LOG)).unwrap();
+    let why = merge(std::slice::from_ref(&one), &out).unwrap_err();
+    assert!(
+        why.message.ends_with("; name another place with --out"),
+        "{}",
+        why.message
+    );
 }
 
 #[test]
