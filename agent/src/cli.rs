@@ -261,17 +261,17 @@ fn begin(arguments: Result<Arguments, clap::Error>, words: &[OsString]) -> ExitC
             // Nothing can be done about a closed stream here.
             let _ = error.print();
             if is_request_without_quotes(&error) {
-                eprintln!(
-                    "\nWhat is said to a model is one argument: put it in quotes, as in `hermitcrab chat 'what is in src?'`."
+                hint(
+                    "What is said to a model is one argument: put it in quotes, as in `hermitcrab chat 'what is in src?'`.",
                 );
             }
             if is_command_without_dashes(&error) {
-                eprintln!(
-                    "\nThe command stands behind two dashes, as in `hermitcrab exec -- rm -r build`."
+                hint(
+                    "The command stands behind two dashes, as in `hermitcrab exec -- rm -r build`.",
                 );
             }
             if let Some(told) = instead_of_no_command(&error) {
-                eprintln!("\n{told}");
+                hint(told);
             }
             return ExitCode::from(code);
         }
@@ -426,12 +426,35 @@ fn wind_up(runtime: &mut crate::runtime::Runtime) {
 
 /// Places and words in it may be somebody else's; nothing in them draws.
 fn say(message: &str) {
-    say_shown(&screen::visible(message));
+    eprintln!("hermitcrab: {}", said(message));
 }
 
-/// The same of what is made to be shown, colours included.
-fn say_shown(shown: &str) {
-    eprintln!("hermitcrab: {shown}");
+/// The same where somebody looks on, in a tone.
+fn say_toned(screen: &screen::Screen, tone: screen::Tone, message: &str) {
+    eprintln!("hermitcrab: {}", screen.tone(tone, &said(message)));
+}
+
+/// Who is speaking stands in the first row, and leaves it less room.
+fn said(message: &str) -> String {
+    const WHO: &str = "hermitcrab: ";
+    let message = screen::visible(message);
+    let Some(columns) = ambient::screen().columns_of(&std::io::stderr()) else {
+        return message;
+    };
+    let rows = rows::told(&format!("{WHO}{message}"), Some(columns));
+    rows.strip_prefix(WHO).map_or(message, str::to_owned)
+}
+
+/// What helps, below what was wrong with a command line.
+fn hint(text: &str) {
+    let columns = ambient::screen().columns_of(&std::io::stderr());
+    eprintln!("\n{}", rows::told(text, columns));
+}
+
+/// Tells something beside what was asked for, in a tone; on a terminal rows end between words.
+fn tell_aside(screen: &screen::Screen, tone: screen::Tone, text: &str) {
+    let columns = screen.columns_of(&std::io::stderr());
+    eprintln!("{}", screen.tone(tone, &rows::told(text, columns)));
 }
 
 /// Tells something on the standard output; on a terminal rows end between words.

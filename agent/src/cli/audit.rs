@@ -20,7 +20,7 @@ use hermitcrab_core::{
 
 use serde_json::{Value, json};
 
-use super::{as_json::print_json, say, state_dir};
+use super::{as_json::print_json, say, state_dir, tell};
 use crate::{
     ambient,
     audit::{
@@ -32,6 +32,7 @@ use crate::{
     exit, printing,
     screen::visible,
     store::State,
+    text::rows,
 };
 
 /// What to do with the ledger.
@@ -189,7 +190,7 @@ fn verify(dir: &Path, expect: &[Head], is_json: bool) -> u8 {
         }
         match verified {
             Ok(_) if is_json => {}
-            Ok(verified) => println!("{}{verified}", called(place)),
+            Ok(verified) => tell(&format!("{}{verified}", called(place))),
             Err(error) => {
                 say(&error.to_string());
                 code = exit::LEDGER;
@@ -255,6 +256,8 @@ fn head(dir: &Path) -> u8 {
 /// Records on their way to a reader, those of several ledgers under the names of theirs.
 struct Page {
     is_json: bool,
+    /// How wide the terminal is, if one reads.
+    columns: Option<usize>,
     /// The ledger of the last record; before any, the first.
     last: String,
     /// What is known of each ledger, and the number of its next record.
@@ -276,7 +279,7 @@ impl Page {
                 ledger => writeln!(out, "{ledger}:"),
             };
             ledger.clone_into(&mut self.last);
-            let line = printed.line(record);
+            let line = rows::told(&printed.line(record), self.columns);
             heading.and_then(|()| writeln!(out, "{line}"))
         };
         let written = written.and_then(|()| out.flush());
@@ -301,6 +304,7 @@ fn show(dir: &Path, audit: &Audit) -> u8 {
     }
     let mut page = Page {
         is_json: audit.json,
+        columns: ambient::screen().columns_of(&std::io::stdout()),
         last: String::new(),
         seen: BTreeMap::new(),
     };

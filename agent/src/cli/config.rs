@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use hermitcrab_sandbox::spawn::never_shown;
 
-use super::{Trouble, quoted::quoted, say};
+use super::{Trouble, quoted::quoted, say, tell};
 use crate::{
     ambient::{self, Places},
     config::{ConfigError, bounds, edit::Edit, import, keys},
@@ -194,7 +194,7 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
         }),
         Some(What::Reset { key: None }) => {
             match Edit::reset(file).map_err(wrong)? {
-                Some(aside) => println!("a new file; the old one is `{}`", aside.display()),
+                Some(aside) => tell(&format!("a new file; the old one is `{}`", aside.display())),
                 None => println!("a new file"),
             }
             Ok(())
@@ -251,10 +251,10 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
             };
             let done = import::import(&from_here(from, places), file, &not_given).map_err(wrong)?;
             for line in &done.taken {
-                println!("taken over: {line}");
+                tell(&format!("taken over: {line}"));
             }
             for line in &done.left {
-                println!("left out:   {line}");
+                tell(&format!("left out:   {line}"));
             }
             Ok(())
         }
@@ -277,7 +277,7 @@ fn changed(
         };
         match edit.save() {
             Ok(()) => {
-                println!("{line}");
+                tell(&line);
                 return Ok(());
             }
             Err(ConfigError::Meanwhile(_)) if tries < TRIES_MAX => {}

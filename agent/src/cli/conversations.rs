@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 pub use self::going::{GoOn, Going};
-use super::{Trouble, Where, as_json::print_json, open, say};
+use super::{Trouble, Where, as_json::print_json, open, say, tell};
 use crate::{
     acp,
     audit::LedgerError,
@@ -174,13 +174,13 @@ fn list(arguments: &Conversations) -> Result<(), Trouble> {
         } else {
             String::new()
         };
-        println!(
+        tell(&format!(
             "{}  {}  {:<8}  {}{dir}",
             short(&id),
             when(&about),
             place_of(shelf),
             visible(title)
-        );
+        ));
     }
     if !is_any && !arguments.json {
         let hint = if arguments.all {
@@ -188,7 +188,7 @@ fn list(arguments: &Conversations) -> Result<(), Trouble> {
         } else {
             "there is no conversation in this workspace; `--all` lists those of every one"
         };
-        println!("{hint}");
+        tell(hint);
     }
     Ok(())
 }

@@ -148,6 +148,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     let reads_nothing = own.is_none() && reads.is_none();
     let is_watched = io::stderr().is_terminal();
     let agent = runtime.first_agent();
+    let peers = runtime.peers(agent);
     let report = runtime.run_typed(
         agent,
         &TypedCommand {
@@ -183,6 +184,9 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
         if !is_told {
             say(&visible(&line));
         }
+    }
+    if let Some(line) = could_reach(&report, &peers) {
+        say(&visible(&line));
     }
     if let Some(line) = programs_elsewhere(&report, &ground) {
         say(&line);
@@ -220,8 +224,37 @@ pub(super) fn lent(cancel: &Cancel) -> Result<(Console, OwnedFd), Trouble> {
     Ok(opened)
 }
 
+/// Why a command was not begun, where it was the user who is told that said so.
+fn not_run(code: Option<DenialCode>) -> Option<&'static str> {
+    let told = [
+        (DenialCode::RejectedByUser, "you said no, so it was not run"),
+        (
+            DenialCode::NoAnswer,
+            "no answer came, which counts as no; it was not run",
+        ),
+        (
+            DenialCode::UnknownAnswer,
+            "none of the answers offered came, which counts as no; it was not run",
+        ),
+    ];
+    let told = told.into_iter().find(|(known, _)| code == Some(*known));
+    told.map(|(_, words)| words)
+}
+
 /// What is said where a command is to have a terminal and its user has none.
 pub(super) const NO_TERMINAL: &str = "a command can have a terminal where its user has one: both the standard input and output are to be terminals";
+
+/// What its user can do where what a command made was discarded because it had peers, whether or
+/// not it reached one: with one grant that is kept it is so for every command in the workspace.
+fn could_reach(report: &TypedReport, peers: &[String]) -> Option<String> {
+    let (denial, _) = report.came.as_ref().ok()?.discarded.as_ref()?;
+    (denial.code() == DenialCode::UntrustedFlow && !peers.is_empty()).then(|| {
+        format!(
+            "it could reach {}, and what such a command makes is asked about, whatever is granted; where it needs nobody, run it without that grant (`hermitcrab caps` lists those that are kept)",
+            peers.join(", ")
+        )
+    })
+}
 
 /// What its user can do where a program of theirs was not found.
 pub(super) fn programs_elsewhere(report: &TypedReport, ground: &Ground) -> Option<String> {
@@ -331,7 +364,7 @@ pub(super) fn told(
 ) -> Vec<String> {
     let run = match &report.came {
         Ok(run) => run,
-        Err(why) => return vec![why.clone()],
+        Err(why) => return vec![not_run(report.fate.code()).map_or(why.clone(), str::to_owned)],
     };
     let mut told = Vec::new();
     match run.ending {

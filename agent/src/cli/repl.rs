@@ -6,6 +6,7 @@
 //! terminal the lines of the standard input are worked on one after the other.
 
 mod banner;
+mod became;
 mod columns;
 mod editor;
 mod ends;
@@ -23,6 +24,7 @@ use std::{
 };
 
 use hermitcrab_core::{approval::Asking, outcome::DenialCode};
+use hermitcrab_sandbox::journal::CommitId;
 
 use self::{
     banner::Active,
@@ -35,9 +37,9 @@ use self::{
 use super::{
     Setting, Trouble, begin, choice,
     conversations::{GoOn, Going},
-    cron, exec, no_text, open, plan, run, say, say_shown,
+    cron, exec, no_text, open, plan, run, say, say_toned,
     seen::Seen,
-    undo,
+    tell, tell_aside, undo,
 };
 use crate::{
     ambient, audit,
@@ -290,7 +292,7 @@ impl Repl<'_> {
             Line::New => {
                 self.chat = None;
                 self.going.anew();
-                println!("a new conversation; what this session has read still counts as read");
+                tell("a new conversation; what this session has read still counts as read");
                 Ok(exit::OK)
             }
             Line::Resume(id) => self.resume(&id),
@@ -311,7 +313,7 @@ impl Repl<'_> {
             Line::Wrong(why) => Err((why, exit::USAGE)),
         };
         done.unwrap_or_else(|(message, code)| {
-            say_shown(&self.screen.tone(Tone::Bad, &visible(&message)));
+            say_toned(&self.screen, Tone::Bad, &message);
             code
         })
     }
@@ -371,10 +373,10 @@ impl Repl<'_> {
             self.reread();
             let is_mode = matches!(words, [_, what, key, ..] if matches!(what.as_str(), "set" | "reset") && key == "mode");
             if is_mode && code == exit::OK {
-                println!(
+                tell(&format!(
                     "it counts from the next session on; this one stays in mode {} (`mode MODE` changes that)",
                     self.runtime.asking()
-                );
+                ));
             }
         }
         Ok(code)
@@ -451,16 +453,12 @@ impl Repl<'_> {
             &self.ground.workspace,
         );
         for line in told.iter().filter(|_| !is_told) {
-            say(&visible(line));
+            say(line);
         }
         if let Some(line) = exec::programs_elsewhere(&report, &self.ground) {
             say(&line);
         }
-        let after = self.runtime.last_commit().filter(|id| before != Some(*id));
-        if let Some(id) = after {
-            let line = format!("  kept as commit {id}; `undo` takes it back");
-            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
-        }
+        tell_kept(&self.screen, &self.runtime, before);
         run::code(&report.fate)
     }
 
@@ -478,7 +476,7 @@ impl Repl<'_> {
     /// Another conversation, where it was left.
     fn resume(&mut self, id: &str) -> Result<u8, Trouble> {
         if self.going.is(id) {
-            println!("this conversation goes on already");
+            tell("this conversation goes on already");
             return Ok(exit::OK);
         }
         let going = Going::begin(&self.ground, self.setting, &GoOn::with(id))?;
@@ -499,7 +497,7 @@ impl Repl<'_> {
             let line = format!(
                 "  `{name}` has no such form, so this goes to the model; `help {name}` shows its own"
             );
-            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
+            tell_aside(&self.screen, Tone::Dim, &line);
         }
         let asked = self.runtime.servers_to_ask();
         if self.screen.is_lively && !asked.is_empty() {
@@ -507,7 +505,7 @@ impl Repl<'_> {
                 "  asking for tools: {} (^C goes no further)",
                 asked.join(", ")
             );
-            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
+            tell_aside(&self.screen, Tone::Dim, &line);
         }
         let mut talk = self
             .chat
@@ -520,6 +518,11 @@ impl Repl<'_> {
             has_spoken: Cell::new(false),
         };
         let mut seen = Seen::new(self.screen, self.cancel.clone(), self.is_models.clone());
+        // What ran beside is decided before any call, so that no call is taken for what did it.
+        let before = self.runtime.last_commit();
+        let agent = self.runtime.first_agent();
+        self.runtime.decide_ended(agent);
+        tell_kept(&self.screen, &self.runtime, before);
         let before = self.runtime.last_commit();
         self.going.ask(request);
         let mut watch = self.going.kept_by(&mut seen);
@@ -537,34 +540,14 @@ impl Repl<'_> {
         if !has_spoken && !turn.text.is_empty() {
             println!("{}", visible(&turn.text));
         }
-        let (mut done, mut refused, mut failed) = (0, 0, 0);
-        for made in &turn.made {
-            match &made.fate {
-                Fate::Ran => done += 1,
-                Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => refused += 1,
-                Fate::ToolError | Fate::Failed(_) => failed += 1,
-            }
-        }
-        // Nobody refused what was called off, and that it was is said below.
-        let refused = usize::saturating_sub(refused, called_off);
-        if done + refused + failed > 0 {
-            let after = self.runtime.last_commit().filter(|id| before != Some(*id));
-            let undo = after.map_or_else(String::new, |id| {
-                format!("; `undo` takes back the last, commit {id}")
-            });
-            let counts = [(done, "done"), (failed, "failed"), (refused, "refused")];
-            let counts: Vec<String> = counts
-                .iter()
-                .filter(|(number, _)| *number > 0)
-                .map(|(number, what)| format!("{number} {what}"))
-                .collect();
-            let line = format!("  {}{undo}", counts.join(", "));
-            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
+        let kept = self.runtime.last_commit().filter(|id| before != Some(*id));
+        if let Some(line) = became::line(&turn.made, called_off, kept) {
+            tell_aside(&self.screen, Tone::Dim, &line);
             // Which place that was may be somebody else's choice, so none stands in the words.
             if turn.looked_elsewhere() && self.runtime.asking() != Asking::Refuse {
                 let line =
                     "  in places that are not open nobody is asked: `grant fs.read=DIR` opens one";
-                eprintln!("{}", self.screen.tone(Tone::Dim, line));
+                tell_aside(&self.screen, Tone::Dim, line);
             }
         }
         match turn.end {
@@ -579,8 +562,17 @@ impl Repl<'_> {
     }
 }
 
+/// What was kept since, if anything was.
+fn tell_kept(screen: &Screen, runtime: &Runtime, before: Option<CommitId>) {
+    let after = runtime.last_commit().filter(|id| before != Some(*id));
+    if let Some(id) = after {
+        let line = format!("  kept as commit {id}; `undo` takes it back");
+        tell_aside(screen, Tone::Dim, &line);
+    }
+}
+
 fn print_all(lines: impl IntoIterator<Item = String>) {
     for line in lines {
-        println!("{line}");
+        tell(&line);
     }
 }

@@ -6,6 +6,7 @@ use std::{cell::Cell, rc::Rc};
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode, tool::Tool};
 use serde_json::Value;
 
+use super::tell_aside;
 use crate::{
     cancel::Cancel,
     chat::{Then, Watch},
@@ -140,15 +141,15 @@ impl Watch for Seen {
         arguments: &Value,
     ) {
         let line = self.begun(agent, call, arguments);
-        eprintln!("  {}", self.screen.tone(Tone::Mark, &line));
+        tell_aside(&self.screen, Tone::Mark, &format!("  {line}"));
     }
 
     fn ended(&mut self, agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
         if let Some((tone, told)) = self.over(agent, call, result) {
-            eprintln!("{}", self.screen.tone(tone, &told));
+            tell_aside(&self.screen, tone, &told);
         }
         if let Some(how) = self.how_it_is_opened(call, result) {
-            eprintln!("{}", self.screen.tone(Tone::Dim, &how));
+            tell_aside(&self.screen, Tone::Dim, &how);
         }
         Then::Done
     }
@@ -158,10 +159,7 @@ impl Watch for Seen {
             AgentId::FIRST => String::new(),
             agent => format!("{agent}: "),
         };
-        eprintln!(
-            "  {}",
-            self.screen.tone(Tone::Dim, &format!("{whose}{words}"))
-        );
+        tell_aside(&self.screen, Tone::Dim, &format!("  {whose}{words}"));
         self.last = None;
     }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Setting, Trouble, as_json::print_json, begin, open, say};
+use super::{Setting, Trouble, as_json::print_json, begin, open, say, tell};
 use crate::{
     config::servers::HELP,
     exit,
@@ -42,14 +42,14 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
     let declared = ground.servers();
     let Some(name) = &servers.name else {
         if declared.is_empty() && !servers.json {
-            println!(
-                "no servers are configured; `hermitcrab servers --help` shows how one is declared"
+            tell(
+                "no servers are configured; `hermitcrab servers --help` shows how one is declared",
             );
         }
         for server in declared {
             match servers.json {
                 true => print_json(&json!({"name": server.name, "at": server.place()})),
-                false => println!("{}  {}", server.name, server.place()),
+                false => tell(&format!("{}  {}", server.name, server.place())),
             }
         }
         return Ok(exit::OK);
@@ -129,7 +129,7 @@ fn shown(server: &ExternalServer, listing: &Listing) {
     for tool in &*listing.tools {
         println!("{}", tool.name);
         for line in tool.description.lines() {
-            println!("    {}", visible(line));
+            tell(&format!("    {}", visible(line)));
         }
         println!("    {}", visible(&pyjson::text(&tool.parameters)));
     }
@@ -137,13 +137,13 @@ fn shown(server: &ExternalServer, listing: &Listing) {
         say(line);
     }
     if !listing.has_its_words() {
-        println!("Nothing of this is the server's; it is all in this program's own words.");
+        tell("Nothing of this is the server's; it is all in this program's own words.");
     } else if server.listing.as_ref() == Some(&listing.digest) {
         println!("This is what the configuration says you have read.");
     } else {
-        println!(
+        tell(&format!(
             "If you have read this and trust it, put into [servers.{}]:\n    listing = \"{}\"",
             server.name, listing.digest
-        );
+        ));
     }
 }

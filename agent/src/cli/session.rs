@@ -112,7 +112,7 @@ pub fn session(session: &Session) -> u8 {
 
 /// A reader that went away has seen enough.
 fn print(line: &str) {
-    println!("{line}");
+    super::tell(line);
 }
 
 fn trouble(error: &ControlError) -> Trouble {

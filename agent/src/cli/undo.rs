@@ -23,7 +23,7 @@ use super::{
     Trouble, Where,
     as_json::print_json,
     open::{self, Ground, open_bare},
-    say,
+    say, tell,
 };
 use crate::{
     ambient, exit,
@@ -127,12 +127,7 @@ fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
 
 /// Shows what can be taken back in the workspace, or everywhere.
 pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
-    show_to(runtime, ground, everywhere, &mut print)
-}
-
-/// Puts a line before whoever typed the command.
-fn print(line: &str) {
-    println!("{line}");
+    show_to(runtime, ground, everywhere, &mut tell)
 }
 
 /// The same, told line by line.
@@ -181,7 +176,7 @@ fn show_for_programs(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Re
 
 /// Prints a commit with the first names it touched.
 fn describe(commit: &Kept) {
-    print(&described(commit));
+    tell(&described(commit));
 }
 
 /// A commit with the first names it touched, in lines.
@@ -192,7 +187,7 @@ fn described(commit: &Kept) -> String {
         ambient::date(commit.made_at),
         one_line(&commit.note),
         if commit.is_stuck {
-            "  (cut off; somebody changed its files since)"
+            "  (cut off; what it was to change was changed otherwise since)"
         } else {
             ""
         }
@@ -232,7 +227,7 @@ pub(super) fn take_back(
     id: Option<u64>,
     last: usize,
 ) -> Result<(), Trouble> {
-    take_back_to(runtime, ground, again, (id, last), &mut print)
+    take_back_to(runtime, ground, again, (id, last), &mut tell)
 }
 
 /// The same, told line by line.
@@ -269,7 +264,10 @@ fn take_back_to(
     if chosen.is_empty() {
         return Err(match id {
             Some(id) => (
-                format!("there is no commit {id}; see `hermitcrab undo --list`"),
+                format!(
+                    "there is no commit {id}; `{}` shows those there are",
+                    list(again)
+                ),
                 exit::USAGE,
             ),
             None => (nothing(runtime, ground, again, &commits), exit::TOOL_FAILED),
@@ -281,6 +279,11 @@ fn take_back_to(
     Ok(())
 }
 
+/// How one says that what can be taken back is to be shown, where one says `again` before a number.
+fn list(again: &str) -> String {
+    format!("{} --list", again.trim_end_matches(" commit"))
+}
+
 /// More is to be taken back than there is.
 fn fewer(again: &str, commits: &[Kept], all: usize, last: usize) -> String {
     let changes = if all == 1 { "change" } else { "changes" };
@@ -290,7 +293,8 @@ fn fewer(again: &str, commits: &[Kept], all: usize, last: usize) -> String {
         false => String::new(),
     };
     format!(
-        "nothing was taken back: there are not {last} changes to take back here, but {all} {changes}; `undo --list` shows what there is{meant}"
+        "nothing was taken back: there are not {last} changes to take back here, but {all} {changes}; `{}` shows what there is{meant}",
+        list(again)
     )
 }
 

@@ -44,7 +44,7 @@ impl fmt::Display for RuntimeError {
                         if source.kind() == io::ErrorKind::PermissionDenied =>
                     {
                         f.write_str(
-                            "; if it is yours, `chmod u+rwx` gives it back to you, and so it does a directory above it",
+                            "; if it is yours, `chmod u+rwx` on it, or on a directory above it, gives it back to you",
                         )
                     }
                     _ => Ok(()),
@@ -66,5 +66,32 @@ impl From<JournalError> for RuntimeError {
 impl From<LedgerError> for RuntimeError {
     fn from(error: LedgerError) -> Self {
         Self::Ledger(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_cannot_be_used_is_told_with_what_helps() {
+        let told = |kind: io::ErrorKind| {
+            let error = JournalError::Io {
+                operation: "open",
+                place: "/s/journal".to_owned(),
+                source: kind.into(),
+            };
+            RuntimeError::from(error).to_string()
+        };
+        let plain = told(io::ErrorKind::NotADirectory);
+        assert!(!plain.contains(';'), "{plain}");
+        for (kind, advice) in [
+            (io::ErrorKind::PermissionDenied, "`chmod u+rwx` on it"),
+            (io::ErrorKind::StorageFull, "`hermitcrab undo --forget ID`"),
+        ] {
+            let told = told(kind);
+            let (_, next) = told.split_once("; ").unwrap_or_default();
+            assert!(next.contains(advice), "{told}");
+        }
     }
 }

@@ -92,7 +92,7 @@ fn fold(text: &str, columns: usize, (first, indent): (usize, usize)) -> String {
     // The last column stays free: what is written there may end the row twice.
     let (mut at, mut is_empty) = (first, true);
     for word in words(text, columns.saturating_sub(indent)) {
-        let length = word.chars().map(|letter| width(letter, 0)).sum::<usize>();
+        let length = length(word);
         let after = at.saturating_add(length);
         if !is_empty && after.saturating_add(1) >= columns {
             rows.push_str(&format!("\n{:indent$}", ""));
@@ -108,6 +108,22 @@ fn fold(text: &str, columns: usize, (first, indent): (usize, usize)) -> String {
     rows
 }
 
+/// How many columns a word takes. A tone of this program's own takes none; text of somebody else's
+/// holds none by the time it is told.
+fn length(word: &str) -> usize {
+    let mut is_tone = false;
+    let mut columns: usize = 0;
+    for letter in word.chars() {
+        match letter {
+            '\u{1b}' => is_tone = true,
+            'm' if is_tone => is_tone = false,
+            _ if is_tone => {}
+            letter => columns = columns.saturating_add(width(letter, 0)),
+        }
+    }
+    columns
+}
+
 /// The words of a text. What stands between backticks is to be typed or is a name, and one word
 /// where a row has room for it: who copies it gets no end of a row along.
 fn words(text: &str, room: usize) -> Vec<&str> {
@@ -115,10 +131,8 @@ fn words(text: &str, room: usize) -> Vec<&str> {
     let mut rest = text;
     loop {
         let end = rest.find(' ').unwrap_or(rest.len());
-        let whole = quoted(rest, end).filter(|whole| {
-            let letters = rest.get(..*whole).unwrap_or_default().chars();
-            letters.map(|letter| width(letter, 0)).sum::<usize>() < room
-        });
+        let whole =
+            quoted(rest, end).filter(|whole| length(rest.get(..*whole).unwrap_or_default()) < room);
         let (word, after) = rest.split_at(whole.unwrap_or(end));
         words.push(word);
         match after.strip_prefix(' ') {
@@ -176,6 +190,18 @@ mod tests {
         // Longer than a row it is broken as words are, and one that nobody closes is a letter.
         assert_eq!(folded("`aa bb cc dd`", Some(9), 0), "`aa bb\ncc dd`");
         assert_eq!(folded("a ` b c d e f", Some(9), 0), "a ` b c\nd e f");
+    }
+
+    #[test]
+    fn a_tone_takes_no_room() {
+        let tone = |text: &str| format!("\u{1b}[36m{text}\u{1b}[0m");
+        let text = format!("{} two {}", tone("one"), tone("three"));
+        assert_eq!(told(&text, Some(20)), text);
+        let long = format!("{} {}", tone("one two three four"), tone("`five six`"));
+        assert_eq!(
+            told(&long, Some(20)),
+            "\u{1b}[36mone two three four\u{1b}[0m\n  \u{1b}[36m`five six`\u{1b}[0m"
+        );
     }
 
     #[test]

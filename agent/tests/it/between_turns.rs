@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{
     editor::{Editor, model},
     home::{Home, until},
-    pty::{Pty, at_prompt},
+    pty::{Pty, at_prompt, in_one_row},
 };
 
 const COMMAND: &str = "echo F > fin.txt";
@@ -337,8 +337,7 @@ fn the_prompt_tells_an_end_as_it_comes_and_leaves_alone_what_is_being_typed() {
     let mut pty = started(&home, true, "sleep 2; echo F > fin.txt");
     pty.keys("undo pla");
     pty.until(|shown| {
-        let whole = shown.replace('\n', "");
-        whole.contains("background command ended: `sleep 2; echo F > fin.txt`; what it changed is decided with your next words")
+        in_one_row(shown).contains("background command ended: `sleep 2; echo F > fin.txt`; what it changed is decided with your next words")
             && shown.trim_end().ends_with("\n> undo pla")
     });
     // Nothing was decided by that.

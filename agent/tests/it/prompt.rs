@@ -15,7 +15,7 @@ use crate::support::{
     backend::{backend, send},
     editor::model,
     home::Home,
-    pty::{Pty, at_prompt as start},
+    pty::{Pty, at_prompt as start, in_one_row},
 };
 
 /// A home where the first start is over.
@@ -466,7 +466,8 @@ fn every_command_of_the_prompt_answers_and_the_prompt_comes_back() {
         pty.until(|shown| shown.trim() == ">");
         pty.keys(&format!("{keys}\r"));
         let shown = pty.until(|shown| {
-            shown.contains(wanted) && shown.lines().last().is_some_and(|line| line.trim() == ">")
+            in_one_row(shown).contains(wanted)
+                && shown.lines().last().is_some_and(|line| line.trim() == ">")
         });
         assert!(!shown.contains("panicked"), "{shown}");
     }

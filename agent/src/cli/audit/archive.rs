@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    super::{Where, caps, open, say},
+    super::{Where, caps, open, say, tell},
     called, ledgers,
 };
 use crate::{
@@ -90,8 +90,8 @@ pub fn archive(named: Option<&Path>, state_dir: &Path, to: &Path) -> u8 {
             return worse;
         }
     }
-    println!(
+    tell(&format!(
         "they are in `{place}`; `hermitcrab audit --state-dir` shows them there, and `audit verify --state-dir` checks them"
-    );
+    ));
     code
 }

@@ -8,6 +8,7 @@ use crate::{
     cli::{Trouble, as_json::print_json},
     config::{self, edit::Edit, keys},
     exit,
+    text::rows,
 };
 
 /// One key as it counts.
@@ -120,8 +121,9 @@ pub(super) fn show(places: &Places, only: Option<&str>, is_json: bool) -> Result
         ", which does not exist yet"
     };
     println!("# {}{place}", file.display());
-    for line in lines(&rows, ambient::screen().columns_of(&std::io::stdout())) {
-        println!("{line}");
+    let columns = ambient::screen().columns_of(&std::io::stdout());
+    for line in lines(&rows, columns) {
+        println!("{}", rows::told(&line, columns));
     }
     Ok(())
 }

@@ -15,11 +15,28 @@ pub fn help(form: &str, about: &str, columns: Option<usize>) -> (String, String)
     let is_narrow = columns.is_some_and(|columns| columns < COLUMNS_OF_TWO);
     let indent = if is_narrow { BELOW } else { COLUMN + 3 };
     let column = if is_narrow || form.len() > COLUMN {
-        format!("{form}\n{:indent$}", "")
+        format!("{}\n{:indent$}", parted(form, columns), "")
     } else {
         format!("{form:<COLUMN$} ")
     };
     (column, folded(about, columns, indent))
+}
+
+/// A form in rows that end where one of its words does.
+fn parted(form: &str, columns: Option<usize>) -> String {
+    // It begins behind two columns, and the last one stays free.
+    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(BELOW + 1));
+    let (mut rows, mut at) = (String::new(), 0);
+    for word in form.split_inclusive(['|', ' ']) {
+        if at > 0 && at + word.trim_end().len() > room {
+            rows.truncate(rows.trim_end().len());
+            rows.push_str(&format!("\n{:BELOW$}", ""));
+            at = 0;
+        }
+        rows.push_str(word);
+        at += word.len();
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -40,11 +57,15 @@ mod tests {
 
     #[test]
     fn no_row_of_the_help_is_wider_than_the_terminal() {
-        for (form, about) in COMMANDS.iter().filter(|(form, _)| form.len() < 38) {
-            for columns in [40, 80] {
+        for (form, about) in COMMANDS {
+            for columns in [40, 60, 80] {
                 let (column, about) = help(form, about, Some(columns));
                 let rows = format!("  {column}{about}");
                 assert!(rows.lines().all(|row| row.len() < columns), "{rows}");
+                assert_eq!(
+                    column.split_whitespace().collect::<String>(),
+                    form.split_whitespace().collect::<String>(),
+                );
             }
         }
     }

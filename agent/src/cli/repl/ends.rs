@@ -12,6 +12,7 @@ use super::editor::Above;
 use crate::{
     ports::{EndPort, Ended},
     screen::{Screen, Tone, visible},
+    text::rows,
 };
 
 /// What was told, and where.
@@ -60,7 +61,9 @@ impl Ends {
         let how = ended.failed.as_ref();
         let how = how.map_or_else(String::new, |how| format!(" {how}"));
         let line = format!("  background command ended{how}: {}{then}", ended.command);
-        self.screen.tone(Tone::Dim, &visible(&line))
+        let columns = self.screen.columns_of(&std::io::stdout());
+        let rows = rows::told(&visible(&line), columns);
+        self.screen.tone(Tone::Dim, &rows)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -15,20 +15,20 @@ use crate::{
 impl Repl<'_> {
     /// When the agent asks: said, or set until this session ends. What an administrator wants at
     /// least stays.
-    pub(super) fn mode(&mut self, mode: Option<Asking>) -> Result<u8, Trouble> {
-        if let Some(wanted) = mode {
+    pub(super) fn mode(&mut self, wanted: Option<Asking>) -> Result<u8, Trouble> {
+        if let Some(wanted) = wanted {
             let mode = self.ground.asking(Some(wanted), self.is_watched);
             self.runtime
                 .set_asking(mode)
                 .map_err(|error| (error.to_string(), exit::REFUSED))?;
             if mode != wanted {
                 let why = format!("{wanted} is not to be had here, so it is {mode}");
-                println!("{}", self.screen.tone(Tone::Warn, &why));
+                tell(&self.screen.tone(Tone::Warn, &why));
             }
-            print!("until this session ends, ");
         }
+        let until = wanted.map_or("", |_| "until this session ends, ");
         let mode = self.runtime.asking();
-        println!("{mode}: {}", mode.sentence());
+        tell(&format!("{until}{mode}: {}", mode.sentence()));
         Ok(exit::OK)
     }
 
@@ -52,11 +52,11 @@ impl Repl<'_> {
                 .runtime
                 .grant(agent, &words)
                 .map_err(|error| (error.to_string(), exit::USAGE))?;
-            println!(
+            tell(&format!(
                 "{id} {} on {}, until this session ends",
                 words.verb,
                 visible(&spelled(&words))
-            );
+            ));
             open::tell_what_is_asked(&mut self.runtime, &words);
         }
         Ok(exit::OK)
@@ -76,7 +76,7 @@ impl Repl<'_> {
             .revoke(*grant)
             .map_err(|denial| (denial.to_string(), exit::REFUSED))?;
         let ended: Vec<String> = ended.iter().map(ToString::to_string).collect();
-        println!("ended: {}", ended.join(", "));
+        tell(&format!("ended: {}", ended.join(", ")));
         Ok(exit::OK)
     }
 }

@@ -60,11 +60,11 @@ fn tell(place: &Place, commits: &[Kept]) {
     if commits.is_empty() {
         return;
     }
-    println!(
+    crate::cli::tell(&format!(
         "kept by an earlier version in {}; `hermitcrab undo ID --state-dir {}` takes one of these back:",
         place.name,
         on_one_line(&place.dir.display().to_string())
-    );
+    ));
     for commit in commits.iter().rev() {
         describe(commit);
     }

@@ -16,7 +16,7 @@ use crate::{
     cli::{
         Trouble, Where,
         open::{Ground, open_bare},
-        say,
+        say, tell,
     },
     exit,
     person::TerminalUser,
@@ -187,7 +187,7 @@ fn chosen(
 /// Shows what would go, and asks.
 fn is_wanted(going: &[Kept], which: &Which) -> Result<bool, Trouble> {
     if going.is_empty() {
-        println!("there is nothing to forget");
+        tell("there is nothing to forget");
         return Ok(false);
     }
     if which.yes {
@@ -211,7 +211,7 @@ fn is_wanted(going: &[Kept], which: &Which) -> Result<bool, Trouble> {
 }
 
 fn told(gone: &[Kept]) {
-    println!("forgot {}", counted(gone));
+    tell(&format!("forgot {}", counted(gone)));
 }
 
 fn counted(commits: &[Kept]) -> String {

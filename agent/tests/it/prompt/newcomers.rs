@@ -3,7 +3,7 @@
 use std::{io::Write as _, process::Stdio};
 
 use super::{settled, start};
-use crate::support::pty::Pty;
+use crate::support::pty::{Pty, in_one_row};
 
 /// A terminal in Latin-1 sends bytes that are no text, and half of a line is another line.
 #[test]
@@ -74,7 +74,7 @@ fn when_it_asks_is_said_and_set_at_the_prompt_for_this_session() {
     let shown = pty.sees("grants it");
     let ways = "`dry-run COMMAND` shows all of it, `grant fs.create=a1` grants it";
     assert!(shown.contains("what it changed is discarded"), "{shown}");
-    assert!(shown.replace(['\r', '\n'], "").contains(ways), "{shown}");
+    assert!(in_one_row(&shown).contains(ways), "{shown}");
     pty.prompt();
     pty.keys("mode approve_all\r");
     pty.sees("approve_all: ");

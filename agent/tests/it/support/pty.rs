@@ -156,9 +156,10 @@ impl Pty {
         }
     }
 
+    /// Wherever its rows end.
     #[track_caller]
     pub fn sees(&mut self, text: &str) -> String {
-        self.until(|shown| shown.contains(text))
+        self.until(|shown| shown.contains(text) || in_one_row(shown).contains(text))
     }
 
     /// Calls off what is being done, again and again until this is seen.
