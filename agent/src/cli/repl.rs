@@ -37,7 +37,7 @@ use self::{
 use super::{
     Setting, Trouble, begin, choice,
     conversations::{GoOn, Going},
-    cron, exec, no_text, open, plan, run, say, say_toned,
+    cron, exec, explain, no_text, open, plan, run, say, say_toned,
     seen::Seen,
     tell, tell_aside, undo,
 };
@@ -368,6 +368,12 @@ impl Repl<'_> {
 
     /// A command of the program, on the same workspace and state.
     fn program(&mut self, words: &[String]) -> Result<u8, Trouble> {
+        if let [name, verb, on] = words
+            && name == "explain"
+            && let Some(code) = explain::in_session(&mut self.runtime, &self.ground, (verb, on))?
+        {
+            return Ok(code);
+        }
         let code = super::run_words(words, &self.setting.place)?;
         if words.first().is_some_and(|name| name == "config") {
             self.reread();

@@ -106,6 +106,23 @@ impl Runtime {
         Ok(all)
     }
 
+    /// Whether what is named lies in what is open, or is no file: [`Self::explain`] opens nothing
+    /// for it then.
+    #[must_use]
+    pub fn has_open(&self, words: &GrantWords) -> bool {
+        if !words.verb.starts_with("fs.") {
+            return true;
+        }
+        let located = words
+            .path(&self.config)
+            .and_then(|path| self.mounts.locate(&path));
+        let Some((dir, below)) = located else {
+            return false;
+        };
+        let mount = self.mounts.get(dir);
+        mount.is_some_and(|mount| mount.cap.mounted_towards(&below).is_none())
+    }
+
     /// What of a grant in words is asked about each time all the same, whatever is granted:
     /// what each such place is.
     ///

@@ -231,6 +231,15 @@ impl GrantWords {
         })
     }
 
+    /// The place that words on files name.
+    pub(super) fn path(&self, config: &RuntimeConfig) -> Option<PathBuf> {
+        let path = match self.on.as_str() {
+            THE_WORKSPACE => config.workspace.clone(),
+            on => in_the_workspace(tilde_expanded(on, &config.home), &config.workspace),
+        };
+        lexical(&path)
+    }
+
     /// The place granted with all that lies below it, and every directory already open there: a place
     /// is named from the deepest directory above it. A directory that was opened through a link may
     /// lie in another that is open; changes are told by the names there, so that place is meant as
@@ -245,11 +254,7 @@ impl GrantWords {
         if self.on.is_empty() {
             return Err(wrong());
         }
-        let path = match self.on.as_str() {
-            THE_WORKSPACE => config.workspace.clone(),
-            on => in_the_workspace(tilde_expanded(on, &config.home), &config.workspace),
-        };
-        let path = lexical(&path).ok_or_else(wrong)?;
+        let path = self.path(config).ok_or_else(wrong)?;
         match mounts.locate(&path) {
             None => drop(mounts.open(machine, nearest_directory(&path))?),
             Some(_) => mounts.open_mounted(machine, &path)?,

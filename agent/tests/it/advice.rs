@@ -70,6 +70,20 @@ fn what_was_discarded_because_a_peer_could_be_reached_is_told_with_the_peer() {
 }
 
 #[test]
+fn what_is_explained_of_a_place_that_is_not_open_says_so() {
+    let home = Home::new();
+    let shut = "until then a model's call there is refused without a question";
+    for (verb, place, is_shut) in [
+        ("fs.read", "/usr/share/doc", true),
+        ("fs.create", "new.txt", false),
+    ] {
+        let told = home.ok(&["explain", "--mode", "prompt", verb, place]);
+        assert!(told.starts_with("ask: "), "{told}");
+        assert_eq!(told.contains(shut), is_shut, "{told}");
+    }
+}
+
+#[test]
 fn a_configuration_that_cannot_be_begun_anew_is_put_back() {
     let home = Home::new();
     let file = home.configure("mode = \"reject_all\"\n");

@@ -66,6 +66,37 @@ fn what_is_told_at_a_narrow_prompt_ends_its_rows_between_words() {
     assert!(pty.ended().success());
 }
 
+#[test]
+fn what_is_explained_at_the_prompt_is_what_this_session_does() {
+    let home = Home::new();
+    home.configure("");
+    let mut pty = at_prompt(&home);
+    for (line, wanted) in [
+        ("explain fs.modify a.txt", "ask: fs.modify"),
+        ("grant fs.modify=a.txt", "until this session ends"),
+        ("explain fs.modify a.txt", "rule: builtin.held"),
+        ("mode reject_all", "what is not held is refused"),
+        ("explain fs.delete a.txt", "rule: builtin.mode-refuses"),
+        // What is explained is opened for nobody.
+        (
+            "explain fs.read /usr/share/doc",
+            "until then a model's call there",
+        ),
+        (
+            "explain fs.read /usr/share/doc",
+            "until then a model's call there",
+        ),
+    ] {
+        pty.keys("clear\r");
+        pty.until(|shown| shown.trim() == ">");
+        pty.keys(&format!("{line}\r"));
+        pty.sees(wanted);
+        pty.prompt();
+    }
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
 /// That the next step is to ask the user is nothing to tell the user.
 #[test]
 fn a_no_to_a_command_that_was_not_begun_is_told_to_whoever_said_it() {
