@@ -359,6 +359,7 @@ impl Chat {
         let mut slips = Slips::default();
         let told = self.after_what_ended(runtime, port)?;
         runtime.hear(self.agent, Source::User)?;
+        runtime.begins_turn(self.agent);
         self.begin(runtime);
         self.room.begin(words);
         self.messages.extend(told.map(Message::Told));

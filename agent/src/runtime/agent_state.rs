@@ -59,7 +59,7 @@ pub struct AgentState {
     pub evidence: Evidence,
     /// What is to do.
     pub todo: Vec<TodoItem>,
-    /// Failures in a row to make room for a note.
+    /// Failures in a row to make room for a note, of one turn.
     pub memory_failures: u32,
 }
 
@@ -127,6 +127,14 @@ impl Runtime {
     #[must_use]
     pub fn moment(&self) -> Moment {
         self.writers.now()
+    }
+
+    /// The agent begins with new words of its user's: what it tried in vain before them is
+    /// not of this turn.
+    pub fn begins_turn(&mut self, agent: AgentId) {
+        if let Some(state) = self.agents.get_mut(&agent) {
+            state.memory_failures = 0;
+        }
     }
 
     /// Whether results since the last time hold words of a program that checked a file.

@@ -2,6 +2,7 @@
 //! counts, work is handed on with what is named and no more.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod anew;
 mod brought;
 mod handed_out;
 mod reminded;
