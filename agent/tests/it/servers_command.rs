@@ -4,8 +4,11 @@
 
 use std::{fs, net::TcpListener, path::Path, time::Duration};
 
-use hermitcrab::runtime::{ExternalServer, Fate, GrantWords, Program};
-use hermitcrab_core::outcome::DenialCode;
+use hermitcrab::{
+    ports::ProgressPort,
+    runtime::{ExternalServer, Fate, GrantWords, Program},
+};
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
 use serde_json::json;
 
 use crate::support::{Bench, home::put_program, peers::Peers};
@@ -131,6 +134,16 @@ fn a_key_that_a_server_is_started_with_is_in_nothing_it_says() {
     assert!(!report.text.contains("hush-hush7"), "{}", report.text);
     // Any other variable is a word like another.
     assert!(report.text.contains("WORD=a b"), "{}", report.text);
+    // Nor is it in what a program complains of that is no server.
+    let mut broken = program(&["sh", "-c", "echo \"bad key $SOME_API_TOKEN\" >&2; exit 3"]);
+    broken
+        .env
+        .push(("SOME_API_TOKEN".to_owned(), "hush-hush7".to_owned()));
+    let broken = ExternalServer::started("broken", broken);
+    bench.runtime.declare_external(broken.clone()).unwrap();
+    let agent = bench.runtime.first_agent();
+    let why = bench.runtime.listing(agent, &broken).unwrap().unwrap_err();
+    assert!(why.ends_with("complained last: bad key [the key]"), "{why}");
 }
 
 #[test]
@@ -426,7 +439,8 @@ fn servers_that_misbehave_are_told_apart_and_ended() {
         // By what it says, long before its time is over.
         ("floods", 60, Fate::ToolError, "is not connected"),
         ("talks", 20, Fate::Ran, "echo"),
-        ("stays", 20, Fate::Ran, "echo"),
+        // Its time is longer than anybody waits for these tests.
+        ("stays", 600, Fate::Ran, "echo"),
     ] {
         let (mut bench, _) = declared(Bench::new(), manner, seconds);
         let report = bench.call("mcp__s__echo", json!({"word": "echo"}));
@@ -458,4 +472,33 @@ fn why_a_program_is_no_server_is_told_to_the_person() {
         why.contains("status 127") && why.contains("notes-server: not found"),
         "{why}"
     );
+}
+
+/// Somebody who wants nothing any more once they were asked so often.
+struct Gone(u32);
+
+impl ProgressPort for Gone {
+    fn output(&mut self, _: AgentId, _: &str) {}
+
+    fn is_wanted(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 > 0
+    }
+}
+
+/// All of it is held, and none of it was to be done by then.
+#[test]
+fn nothing_stands_of_what_a_server_did_that_is_called_off() {
+    let mut bench = Bench::with_files();
+    let writes = program(&["sh", "-c", "echo x > new.txt; exec sleep 1000"]);
+    let server = ExternalServer {
+        call_time: Duration::from_secs(600),
+        ..ExternalServer::started("s", writes)
+    };
+    bench.runtime.declare_external(server).unwrap();
+    willing(&bench);
+    bench.runtime.show_progress(Box::new(Gone(300)));
+    let report = bench.call("mcp__s__echo", json!({}));
+    assert_ne!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("new.txt"), None, "{}", report.text);
 }

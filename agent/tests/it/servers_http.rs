@@ -41,6 +41,8 @@ enum Manner {
     Mirror,
     /// As JSON, with the key it was sent in each word and description.
     Parrot,
+    /// With tools that are none, and the key it was sent in all that is told of them.
+    Misshapen,
     /// With a page for a person.
     Page,
     /// In another protocol.
@@ -145,6 +147,19 @@ fn answered(
             });
             tell("200 OK", JSON, &said)
         }
+        (Manner::Misshapen, Some(mut answer)) => {
+            let key = key.trim_start_matches("Bearer ");
+            if let Some(tools) = answer["result"].get_mut("tools") {
+                // The last one is cut off in the midst of the key.
+                let long = format!("{}{key}", "x".repeat(156));
+                *tools = json!([
+                    {"name": format!("of {key}")},
+                    {"name": "odd", "inputSchema": key},
+                    {"name": long},
+                ]);
+            }
+            tell("200 OK", JSON, &answer.to_string())
+        }
         (Manner::Requests(count), Some(answer)) => {
             let mut body = String::new();
             let is_result = answer["result"]["content"].is_array();
@@ -248,6 +263,26 @@ fn a_server_that_repeats_its_key_tells_it_nobody() {
     let (fate, text) = called(parrot.port, Some("other"), 20);
     assert_eq!(fate, Fate::Ran, "{text}");
     assert!(text.contains("other {"), "{text}");
+}
+
+#[test]
+fn nor_is_its_key_in_what_is_told_of_tools_that_are_none() {
+    let server = server(Manner::Misshapen);
+    let (mut bench, declared) = declared(server.port, Some("word-4711"), 20);
+    let agent = bench.runtime.first_agent();
+    let listing = bench.runtime.listing(agent, &declared).unwrap().unwrap();
+    let [named, odd, long] = &listing.left_out[..] else {
+        panic!("{listing:?}");
+    };
+    assert!(named.contains("the tool `of [the key]` of"), "{named}");
+    assert!(
+        odd.contains("the tool `odd` of") && odd.contains("[the key]"),
+        "{odd}"
+    );
+    assert!(long.contains("xx[the"), "{long}");
+    for told in [named, odd, long] {
+        assert!(!told.contains("word"), "{told}");
+    }
 }
 
 #[test]

@@ -184,18 +184,14 @@ pub(super) fn list(
         let client = connected(server, started, ears).await?;
         let announced = announced(&client);
         let tools = if announced.tools {
-            listed(&client).await
+            listed(server, &client).await
         } else {
             Ok((Vec::new(), Vec::new()))
         };
         // As for a call.
         let _ended = client.cancel().await;
-        let (mut tools, mut misshapen) = tools?;
+        let (mut tools, misshapen) = tools?;
         tools.iter_mut().for_each(|tool| strike_key(server, tool));
-        let keys = server.keys();
-        for text in misshapen.iter_mut().flat_map(|(name, why)| [name, why]) {
-            *text = struck_from(&keys, std::mem::take(text));
-        }
         Ok(Said {
             tools,
             misshapen,
@@ -300,7 +296,10 @@ fn strike_key(server: &ExternalServer, said: &mut Value) {
 
 /// The tools of a server, each name once, in all parts of the list that are taken, and what
 /// is none.
-async fn listed(client: &Client) -> Result<(Vec<Value>, Vec<(String, String)>), Trouble> {
+async fn listed(
+    server: &ExternalServer,
+    client: &Client,
+) -> Result<(Vec<Value>, Vec<(String, String)>), Trouble> {
     let mut tools: Vec<Value> = Vec::new();
     let mut misshapen = Vec::new();
     let mut names = BTreeSet::new();
@@ -317,7 +316,14 @@ async fn listed(client: &Client) -> Result<(Vec<Value>, Vec<(String, String)>), 
         let page = match client.send_request(request).await? {
             ServerResult::ListToolsResult(page) => Page::from(page),
             // The library reads a list whole or not at all.
-            ServerResult::CustomResult(page) => Page::read(&page.0).map_err(Trouble::Broken)?,
+            ServerResult::CustomResult(mut page) => {
+                // What is told of a misshapen tool is cut short, and half a key is none that
+                // could be struck out.
+                if let Some(tools) = page.0.get_mut("tools") {
+                    strike_key(server, tools);
+                }
+                Page::read(&page.0).map_err(Trouble::Broken)?
+            }
             _ => return Err(ServiceError::UnexpectedResponse.into()),
         };
         misshapen.extend(page.misshapen);

@@ -13,6 +13,7 @@ use super::{
     ExternalServer, Program,
     asked_back::{ASKING_MAX, Afar},
     exchange::Trouble,
+    web::{Key, struck_from},
 };
 use crate::{
     digest::sha256,
@@ -166,7 +167,7 @@ impl Hands<'_> {
             self.conclude(&over_with, finished, |_| sha256(about.as_bytes()))?;
         Ok(Spoken {
             said,
-            end: end_of(&finished),
+            end: end_of(&finished, &server.keys()),
             discarded,
         })
     }
@@ -189,8 +190,8 @@ impl Hands<'_> {
     }
 }
 
-/// How a program ended, and the last line it complained in.
-fn end_of(finished: &Finished) -> String {
+/// How a program ended, and the last line it complained in, without the keys it was given.
+fn end_of(finished: &Finished, keys: &[Key]) -> String {
     let how = match finished.ending {
         Ending::Exited(status) => format!("its program ended with status {status}"),
         Ending::Signalled(signal) => format!("its program was ended by signal {signal}"),
@@ -203,7 +204,8 @@ fn end_of(finished: &Finished) -> String {
     let last = complained.lines().rfind(|line| !line.trim().is_empty());
     match last {
         Some(last) => {
-            let last: String = last.trim().chars().take(COMPLAINT_MAX).collect();
+            let last = struck_from(keys, last.trim().to_owned());
+            let last: String = last.chars().take(COMPLAINT_MAX).collect();
             format!("{how}, and complained last: {last}")
         }
         None => how,
