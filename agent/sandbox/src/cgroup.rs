@@ -68,6 +68,19 @@ impl Limited {
         self.memory && self.cpu && self.processes
     }
 
+    /// What is not held, in words.
+    pub(crate) fn missing(self) -> Vec<String> {
+        let mut missing = Vec::new();
+        if !self.is_complete() {
+            missing.push(format!("control groups: they hold {self} only"));
+        }
+        if self.memory && !self.swap {
+            let why = "control groups: memory that is put out to disk is not held";
+            missing.push(String::from(why));
+        }
+        missing
+    }
+
     pub(crate) fn bits(self) -> u8 {
         u8::from(self.memory)
             | u8::from(self.cpu) << 1
@@ -123,4 +136,54 @@ pub struct GroupUsage {
     pub memory_peak_bytes: Option<u64>,
     /// Processes and threads the kernel refused because there were as many as there may be.
     pub refused_forks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_groups_do_not_hold_is_told() {
+        let all = Limited {
+            memory: true,
+            cpu: true,
+            processes: true,
+            kill: true,
+            swap: true,
+        };
+        let swap = "control groups: memory that is put out to disk is not held";
+        let only = |held: &str| format!("control groups: they hold {held} only");
+        for (limited, missing) in [
+            (all, vec![]),
+            // What kills all at once is not missed: everything is killed all the same.
+            (Limited { kill: false, ..all }, vec![]),
+            (Limited { swap: false, ..all }, vec![swap.to_owned()]),
+            (
+                Limited {
+                    memory: false,
+                    ..all
+                },
+                vec![only("cpu, processes, kill, swap")],
+            ),
+            (
+                Limited {
+                    cpu: false,
+                    swap: false,
+                    ..all
+                },
+                vec![only("memory, processes, kill"), swap.to_owned()],
+            ),
+            (
+                Limited {
+                    processes: false,
+                    kill: false,
+                    ..all
+                },
+                vec![only("memory, cpu, swap")],
+            ),
+            (Limited::default(), vec![only("nothing")]),
+        ] {
+            assert_eq!(limited.missing(), missing, "{limited}");
+        }
+    }
 }

@@ -312,6 +312,40 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_is_another_processs_by_now_is_not_killed() {
+        let mut other = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let (temp, outlook) = outlook(&[]);
+        let list = temp.path().join("cgroup.procs");
+        let pipe = |path: &std::path::Path| {
+            let mode = Mode::RUSR | Mode::WUSR;
+            rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+        };
+        pipe(&list);
+        let number = other.id();
+        let tells = std::thread::spawn(move || {
+            let open = || std::fs::File::options().write(true).open(&list).unwrap();
+            let tell = |mut told: std::fs::File, text: String| {
+                std::io::Write::write_all(&mut told, text.as_bytes()).unwrap();
+            };
+            let first = open();
+            // Whoever looks again after the first list finds the second one.
+            let next = list.with_extension("next");
+            pipe(&next);
+            std::fs::rename(&next, &list).unwrap();
+            tell(first, format!("{number}\n"));
+            tell(open(), "999999999\n".to_owned());
+        });
+        outlook.kill();
+        tells.join().unwrap();
+        assert_eq!(other.try_wait().unwrap(), None);
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
     fn the_limit_of_processor_time_is_lifted_in_either_version() {
         for (file, limit, none) in [
             ("cpu.cfs_quota_us", "50000", "-1000"),

@@ -204,6 +204,8 @@ fn is_unused_loopback(interfaces: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd as _;
+
     use super::*;
 
     const HEAD: &str = "Inter-|   Receive |  Transmit\n face |bytes packets|bytes packets\n";
@@ -223,5 +225,50 @@ mod tests {
         // A socket of our own is enough, whatever else there is.
         let _held = std::net::UdpSocket::bind("0.0.0.0:0");
         assert!(!Gauges::open().unwrap().show_nothing());
+    }
+
+    /// One that is as it was left by a process that has ended: the machine's, in which a
+    /// socket of this process is open.
+    fn left_with_a_socket() -> (Networks, std::net::UdpSocket) {
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let number = i32::try_from(ended.id()).unwrap();
+        let number = rustix::process::Pid::from_raw(number).unwrap();
+        let flags = rustix::process::PidfdFlags::empty();
+        let user = rustix::process::pidfd_open(number, flags).unwrap();
+        ended.wait().unwrap();
+        let held = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        let namespace = std::fs::File::open("/proc/thread-self/ns/net").unwrap();
+        let network = Network {
+            namespace: namespace.into(),
+            gauges: Gauges::open().unwrap(),
+            user: Some(user),
+            is_seen_empty: false,
+        };
+        let kept = vec![network];
+        (Networks { kept }, held)
+    }
+
+    #[test]
+    fn a_network_in_which_something_was_left_is_not_kept_for_the_next_one() {
+        let (mut networks, _held) = left_with_a_socket();
+        let (control, _open) = rustix::pipe::pipe().unwrap();
+        networks.look_over_until(control.as_fd());
+        assert_eq!(networks.kept.len(), 0);
+    }
+
+    #[test]
+    fn a_network_in_which_something_was_left_is_not_entered() {
+        let (mut networks, _held) = left_with_a_socket();
+        let place = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+        // Who may not make a network of their own stays where they are, without a place.
+        std::thread::spawn(move || {
+            let before = place();
+            match networks.enter() {
+                Ok(_) => assert_ne!(place(), before),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
+            }
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -367,3 +367,42 @@ impl Inner {
         self.shelves.push_mut(shelf)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_waited_for_too_long_is_let_go_before_anybody_wants_it() {
+        let pool = Pool::new(
+            SpawnerProgram::Own,
+            PoolSize::OFF,
+            MechanismSet::NONE,
+            Copies::default(),
+            None,
+            Vec::new(),
+        );
+        let mut inner = pool.shared.lock();
+        let mut ends = Vec::new();
+        for ago in [IDLE_MAX, Duration::ZERO] {
+            let (control, end) = Channel::pair().unwrap();
+            ends.push(end);
+            let waiting = Waiting {
+                control,
+                generation: 0,
+                heard: VecDeque::new(),
+                started: None,
+                prepared: None,
+                asked: Instant::now().checked_sub(ago).unwrap(),
+            };
+            inner.shelf(b"key").ready.push_back(waiting);
+        }
+        pool.shared.replace(&mut inner);
+        drop(inner);
+        // Only the end of the one that is kept is held on the other side.
+        let is_let_go: Vec<bool> = ends.iter().map(hung_up).collect();
+        assert_eq!(is_let_go, [true, false]);
+    }
+}

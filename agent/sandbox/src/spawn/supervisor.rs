@@ -527,4 +527,31 @@ mod tests {
             assert!(error.to_string().contains("leaves nothing out"), "{error}");
         }
     }
+
+    #[test]
+    fn a_zygote_serves_its_own_ids_and_places_and_the_networks_it_is_for() {
+        let own = Identity::choose(0, 0).unwrap();
+        let pid = rustix::process::getpid();
+        let flags = rustix::process::PidfdFlags::empty();
+        let zygote = Zygote {
+            identity: own.clone(),
+            places: Places::default(),
+            process: Cloneling {
+                number: Pid::this(),
+                handle: rustix::process::pidfd_open(pid, flags).unwrap(),
+            },
+            shares_network: false,
+            control: Channel::pair().unwrap().0,
+        };
+        assert!(zygote.is_for(&own, &request()));
+        let mut others = own.clone();
+        others.user += 1;
+        assert!(!zygote.is_for(&others, &request()));
+        let mut elsewhere = request();
+        elsewhere.places.private_dirs.push(b"/srv".to_vec());
+        assert!(!zygote.is_for(&own, &elsewhere));
+        let mut outside = request();
+        outside.without = MechanismSet::of([Mechanism::NetworkNamespace]);
+        assert!(!zygote.is_for(&own, &outside));
+    }
 }

@@ -421,3 +421,32 @@ fn what_is_not_said_of_a_command_is_half_a_gigabyte_half_a_processor_and_a_hundr
         assert!(found >= 3, "{dirs:?}");
     }
 }
+
+#[test]
+fn what_somebody_ended_was_not_ended_by_its_want_of_memory() {
+    let workspace = Workspace::new();
+    let script = format!("({}); echo goes on; read _", hog(400));
+    let mut command = workspace.command(&script);
+    command.limits.memory_bytes_max = 64 << 20;
+    let mut running = support::start(&command);
+    let mut said = Vec::new();
+    while !String::from_utf8_lossy(&said).contains("goes on") {
+        let more = |_, bytes: &[u8]| said.extend_from_slice(bytes);
+        if running.attend(Duration::from_secs(20), more).unwrap() {
+            break;
+        }
+    }
+    let goes_on = String::from_utf8_lossy(&said).contains("goes on");
+    running.kill();
+    let finished = running.wait().unwrap();
+    if !limited(&finished) {
+        return;
+    }
+    if finished.confined.limited.kill {
+        println!("SKIPPED: under version 2 all of a command ends where its memory runs out");
+        return;
+    }
+    assert!(goes_on, "{:?}", String::from_utf8_lossy(&said));
+    assert!(finished.confined.usage.out_of_memory_kills > 0);
+    assert_eq!(finished.ending, Ending::Killed);
+}

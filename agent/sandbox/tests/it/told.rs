@@ -93,3 +93,20 @@ fn owners_that_cannot_be_translated_are_told() {
     // It takes a command's rights away and gives it none.
     assert_eq!(profile.isolation, Isolation::Isolated);
 }
+
+#[test]
+fn second_lines_that_hold_a_command_are_told_with_those_that_do() {
+    let own = std::fs::read_link("/proc/self/ns/cgroup").unwrap();
+    let finished = Workspace::new().run("readlink /proc/self/ns/cgroup");
+    let confined = &finished.confined;
+    let by = |mechanism| confined.by.contains(mechanism);
+    let is_apart = text(&finished).trim_end() != own.to_str().unwrap();
+    assert_eq!(by(Mechanism::CgroupNamespace), is_apart, "{confined:?}");
+    let is_fenced = confined.landlock_version > 0;
+    assert_eq!(by(Mechanism::Landlock), is_fenced, "{confined:?}");
+    // Whatever does not hold it is told to.
+    for mechanism in Mechanism::ALL {
+        let is_told = told(&finished, mechanism).is_some();
+        assert_ne!(by(mechanism), is_told, "{mechanism:?}: {confined:?}");
+    }
+}

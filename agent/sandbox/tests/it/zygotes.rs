@@ -337,3 +337,52 @@ fn the_kernel_keeps_the_shared_root_as_it_is_without_the_filter_and_with_all_cap
         fresh
     );
 }
+
+/// The processes that one has made, as the kernel lists them.
+fn made_by(id: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+    let listed = listed.unwrap_or_default();
+    let numbers = listed.split_ascii_whitespace();
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+/// The sockets a process holds, by their numbers; `None` to whoever may not look.
+fn sockets_of(id: u32) -> Option<BTreeSet<String>> {
+    let held = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?;
+    let links = held.filter_map(|held| std::fs::read_link(held.ok()?.path()).ok());
+    let links = links.map(|link| link.display().to_string());
+    Some(links.filter(|link| link.starts_with("socket:")).collect())
+}
+
+#[test]
+fn the_first_process_of_a_sandbox_holds_no_way_to_what_it_was_cloned_from() {
+    let workspace = Workspace::new();
+    let marker = marker(97);
+    let script = format!("echo up; sleep {marker}");
+    let mut running = start(&workspace.command(&script));
+    said(&mut running, "up\n");
+    let is_it = |id: &u32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&marker)
+    };
+    let mut found = Vec::new();
+    for zygote in zygotes(sandbox()) {
+        for first in made_by(zygote) {
+            if made_by(first).iter().any(is_it) {
+                found.push((zygote, first));
+            }
+        }
+    }
+    let [(zygote, first)] = found[..] else {
+        panic!("{found:?}");
+    };
+    let (Some(of_zygote), Some(of_first)) = (sockets_of(zygote), sockets_of(first)) else {
+        println!("SKIPPED: only root may look at what such a process holds");
+        return;
+    };
+    // It is asked by way of one, and the sandbox tells its agent by way of another.
+    assert!(!of_zygote.is_empty() && !of_first.is_empty());
+    let of_both: Vec<_> = of_zygote.intersection(&of_first).collect();
+    assert_eq!(of_both, Vec::<&String>::new());
+    running.kill();
+}

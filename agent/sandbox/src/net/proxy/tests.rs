@@ -330,3 +330,95 @@ fn no_command_holds_more_connections_than_there_may_be() {
     let mut again = say(port, b"GET http://example.com/ HTTP/1.1\r\n\r\n");
     assert_eq!(first_line(&mut again), "HTTP/1.1 403 Forbidden\r\n");
 }
+
+/// The name of the test that runs again inside a network of its own.
+const AGAIN: &str = "net::proxy::tests::of_public_addresses_the_first_that_answers_is_reached_and_none_of_this_machine";
+
+/// Makes, in a network of its own, one public address this machine's (8.8.8.8), two that
+/// answer though they are not (1.1.1.1 and 8.8.4.4), and no way to any other; then runs this.
+const NETWORK: &str = "ip link set lo up && ip address add 8.8.8.8/32 dev lo \
+    && ip route add local 1.1.1.1/32 dev lo src 127.0.0.1 \
+    && ip route add local 8.8.4.4/32 dev lo src 127.0.0.1 && exec \"$@\"";
+
+/// A peer at an address that says who it is.
+fn says(address: &str, port: u16, word: &'static [u8]) -> io::Result<u16> {
+    let listener = TcpListener::bind((address, port))?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _said = stream.write_all(word);
+        }
+    });
+    Ok(port)
+}
+
+#[test]
+fn of_public_addresses_the_first_that_answers_is_reached_and_none_of_this_machine() {
+    let Ok(port) = says("8.8.8.8", 0, b"OWN") else {
+        in_a_network_of_its_own();
+        return;
+    };
+    says("1.1.1.1", port, b"ONE").unwrap();
+    says("8.8.4.4", port, b"TWO").unwrap();
+    let reach = |addresses: &[&str]| {
+        let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        let found = Fixed(addresses, Arc::default());
+        let (proxy, at) = start(list(&[("name.test", None)]), found);
+        let request = format!("CONNECT name.test:{port} HTTP/1.1\r\n\r\n");
+        let mut stream = say(at, request.as_bytes());
+        let status = first_line(&mut stream);
+        let mut word = [0; 3];
+        if status.contains("200") {
+            first_line(&mut stream);
+            stream.read_exact(&mut word).unwrap();
+        }
+        (proxy.finish()[0].verdict, word)
+    };
+    let nothing = [0; 3];
+    assert_eq!(reach(&["1.1.1.1"]), (Verdict::Connected, *b"ONE"));
+    assert_eq!(
+        reach(&["8.8.4.4", "1.1.1.1"]),
+        (Verdict::Connected, *b"TWO")
+    );
+    // Whoever does not answer is passed over, so many times.
+    let silent = ["9.9.9.1", "9.9.9.2", "9.9.9.3"];
+    let late = [&silent[..], &["1.1.1.1"]].concat();
+    assert_eq!(reach(&late), (Verdict::Connected, *b"ONE"));
+    let too_late = [&silent[..], &["9.9.9.4", "1.1.1.1"]].concat();
+    assert_eq!(reach(&too_late), (Verdict::Unreachable, nothing));
+    // A public address behind which this machine would meet itself, in whichever place.
+    assert_eq!(reach(&["8.8.8.8"]), (Verdict::NotPublic, nothing));
+    assert_eq!(
+        reach(&["1.1.1.1", "8.8.8.8"]),
+        (Verdict::NotPublic, nothing)
+    );
+}
+
+fn in_a_network_of_its_own() {
+    let with = |program: &[&str]| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args([
+            "--user",
+            "--map-root-user",
+            "--net",
+            "sh",
+            "-c",
+            NETWORK,
+            "sh",
+        ]);
+        unshare.args(program).output()
+    };
+    match with(&["true"]) {
+        Ok(tried) if tried.status.success() => {}
+        tried => {
+            println!("SKIPPED: no network of its own with addresses of its own: {tried:?}");
+            return;
+        }
+    }
+    let own = std::fs::read_link("/proc/self/exe").unwrap();
+    let ran = with(&[own.to_str().unwrap(), "--exact", AGAIN, "--nocapture"]).unwrap();
+    let told = String::from_utf8_lossy(&ran.stdout);
+    let why = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{told}{why}");
+    assert!(told.contains("1 passed"), "{told}{why}");
+}

@@ -166,3 +166,49 @@ impl Waiting {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that was asked for so long ago, and the end its sandbox has.
+    fn waiting(ago: Duration) -> (Waiting, Channel) {
+        let (control, inside) = Channel::pair().unwrap();
+        let waiting = Waiting {
+            control,
+            generation: 1,
+            heard: VecDeque::new(),
+            started: None,
+            prepared: None,
+            asked: Instant::now().checked_sub(ago).unwrap(),
+        };
+        (waiting, inside)
+    }
+
+    fn shelf(ready: impl IntoIterator<Item = Waiting>) -> Shelf {
+        Shelf {
+            key: Vec::new(),
+            uses: 0,
+            ready: ready.into_iter().collect(),
+            recipes: VecDeque::new(),
+        }
+    }
+
+    #[test]
+    fn what_waited_for_too_long_is_gone_or_failed_is_passed_over() {
+        let (old, _old) = waiting(IDLE_MAX);
+        let (gone, left) = waiting(Duration::ZERO);
+        drop(left);
+        let (failed, inside) = waiting(Duration::ZERO);
+        inside.send(&Report::Retired.encode(), &[]).unwrap();
+        let (good, good_inside) = waiting(IDLE_MAX / 2);
+        let mut shelf = shelf([old, gone, failed, good]);
+        let taken = shelf.take(None).unwrap();
+        good_inside.send(b"x", &[]).unwrap();
+        assert!(matches!(
+            taken.control.receive_now(),
+            Ok(Received::Frame(frame, _)) if frame == b"x"
+        ));
+        assert!(shelf.take(None).is_none());
+    }
+}

@@ -55,16 +55,8 @@ impl Running {
                 confined.usage = held.outlook.usage();
                 if held.limited.is_complete() {
                     confined.by.insert(Mechanism::ControlGroups);
-                } else {
-                    confined
-                        .missing
-                        .push(format!("control groups: they hold {} only", held.limited));
                 }
-                if held.limited.memory && !held.limited.swap {
-                    confined.missing.push(String::from(
-                        "control groups: memory that is put out to disk is not held",
-                    ));
-                }
+                confined.missing.extend(held.limited.missing());
             }
             Some(Err(why)) => confined.missing.push(format!("control groups: {why}")),
             None => {}
