@@ -167,4 +167,13 @@ mod tests {
             assert_eq!(answer(bad), Err(Failure::BadResult), "{bad}");
         }
     }
+    #[test]
+    fn an_answer_that_is_longer_than_one_may_be_is_not_read() {
+        let padded = |bytes: usize| {
+            let data = r#"{"enough":true,"data":3}"#;
+            answer(&format!("{data}{}", " ".repeat(bytes - data.len())))
+        };
+        assert_eq!(padded(256 << 10), Ok(Raw::Whole(3)));
+        assert_eq!(padded((256 << 10) + 1), Err(Failure::TooMuch));
+    }
 }

@@ -378,6 +378,11 @@ mod tests {
         check(&text, "äöüß", Err("longer than 3 letters"));
         // It is no way out of what must be filled in.
         check(&json!({"type": "string"}), "-", Ok("-".into()));
+        let long = "x".repeat(16 << 10);
+        let any_text = json!({"type": "string"});
+        check(&any_text, &long, Ok(long.as_str().into()));
+        let too_long = format!("{long}x");
+        check(&any_text, &too_long, Err("longer than 16384 bytes"));
         let whole = json!({"type": "integer", "minimum": 1, "maximum": 9});
         check(&whole, "7", Ok(7.into()));
         check(&whole, "7.5", Err("not a whole number"));

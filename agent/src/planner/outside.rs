@@ -317,7 +317,10 @@ fn level(word: &str) -> Option<Level> {
 
 #[cfg(test)]
 mod tests {
-    use hermitcrab_core::plan::{Kind, Level, Role};
+    use hermitcrab_core::{
+        label::Source,
+        plan::{Kind, Level, Reach, Role, StatedRisk, Type},
+    };
 
     use super::read;
 
@@ -346,11 +349,95 @@ mod tests {
         };
         assert_eq!(level("note"), Level::Untrusted);
         assert_eq!(level("id"), Level::Service);
+        assert_eq!(tool.source, Source::Network);
+        // What it is given its server sees, and everybody may see what it gives.
+        assert_eq!(tool.reaches, [Reach::Reader("bank".into())]);
+        assert_eq!((tool.readers.as_ref(), tool.risk), (None, None));
+    }
+
+    #[test]
+    fn an_argument_decides_what_the_file_says_and_the_worst_where_it_says_nothing() {
+        for (changes, decides, role) in [
+            (true, "", Role::Target),
+            (false, "", Role::Free),
+            (true, r#", "decides": "nothing""#, Role::Free),
+            (true, r#", "decides": "content""#, Role::Content),
+            (false, r#", "decides": "target""#, Role::Target),
+            (false, r#", "decides": "outgoing""#, Role::Outgoing),
+        ] {
+            let text = file(&format!(
+                r#"{{"name": "a", "changes": {changes}, "takes": [{{"name": "x", "form": "text"{decides}}}]}}"#
+            ));
+            let tools = read(text.as_bytes()).expect("a tool").tools;
+            assert_eq!(tools[0].params[0].role, role, "{changes} {decides}");
+        }
+    }
+
+    #[test]
+    fn what_holds_parts_is_the_servers_making_and_a_part_what_the_file_says() {
+        let gives = |form: &str| {
+            let text = file(&format!(r#"{{"name": "a", "gives": {form}}}"#));
+            read(text.as_bytes()).map(|outside| outside.tools[0].result.clone())
+        };
+        let text = |level| Kind::Text.at(level);
+        for (form, expected) in [
+            (r#""text""#, text(Level::Untrusted)),
+            (r#""own text""#, text(Level::User)),
+            (r#""picked text""#, text(Level::Picked)),
+            (
+                r#"["text"]"#,
+                Kind::list(text(Level::Untrusted)).at(Level::Service),
+            ),
+            (
+                r#"{"own": ["text"]}"#,
+                Kind::list(text(Level::User)).at(Level::User),
+            ),
+            (
+                r#"{"made": {"maybe": "untrusted text"}}"#,
+                Kind::Optional(Box::new(text(Level::Untrusted))).at(Level::Service),
+            ),
+        ] {
+            assert_eq!(gives(form), Ok(expected), "{form}");
+        }
+        let deep = |lists: usize| format!("{}\"text\"{}", "[".repeat(lists), "]".repeat(lists));
+        let depth = |found: &Type| {
+            let (mut found, mut depth) = (found, 0);
+            while let Kind::List(item) = &found.kind {
+                (found, depth) = (item, depth + 1);
+            }
+            depth
+        };
+        assert_eq!(gives(&deep(8)).as_ref().map(depth), Ok(8));
+        assert!(gives(&deep(9)).is_err());
+        assert!(gives(r#"{"made": ["text", "text"]}"#).is_err());
+    }
+
+    #[test]
+    fn a_file_is_bounded_and_says_one_place_in_one_version() {
+        let one = |number: usize| format!(r#"{{"name": "a{number}"}}"#);
+        let many = |count: usize| file(&(0..count).map(one).collect::<Vec<_>>().join(","));
+        let long = |bytes: usize| file(&format!(r#"{{"name": "{}"}}"#, "a".repeat(bytes)));
+        let url = r#""url": "https://bank.example/mcp""#;
+        let host = r#""host": "127.0.0.1", "port": 1"#;
+        let placed = |place: &str| many(1).replace(host, place);
+        for (text, is_read) in [
+            (many(256), true),
+            (many(257), false),
+            (long(64), true),
+            (long(65), false),
+            (many(1).replace(r#""version": 1"#, r#""version": 2"#), false),
+            (placed(url), true),
+            (placed(&format!("{url}, {host}")), false),
+            (placed(r#""host": "127.0.0.1""#), false),
+            (placed(r#""port": 1"#), false),
+        ] {
+            let found = read(text.as_bytes());
+            assert_eq!(found.is_ok(), is_read, "{text:.200} {:?}", found.err());
+        }
     }
 
     #[test]
     fn risk_and_readers_are_what_the_file_says() {
-        use hermitcrab_core::plan::{Reach, StatedRisk};
         let text = file(
             r#"{"name": "look", "changes": false, "risk": "low", "for": ["ann"], "gives": "text"},
                {"name": "send", "takes": [{"name": "to", "form": "text"}], "reaches": ["to"]}"#,
@@ -394,6 +481,10 @@ mod tests {
             (r#"{"name": "a", "risk": "none"}"#, "low, medium or high"),
             (r#"{"name": "a", "for": ["two words"]}"#, "nobody"),
             (r#"{"name": "a", "reaches": ["to"]}"#, "does not take"),
+            (
+                r#"{"name": "a", "takes": [{"name": "x", "form": "text"}, {"name": "x", "form": "path"}]}"#,
+                "argument `x`",
+            ),
         ] {
             let found = read(file(tool).as_bytes()).expect_err(tool);
             assert!(found.contains(why), "{tool}: {found}");

@@ -2,6 +2,8 @@
 //! a model sees instead.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::os::fd::AsFd as _;
+
 use hermitcrab::{
     handles::ObjectRef,
     runtime::{Fate, Runtime},
@@ -203,6 +205,20 @@ fn a_reference_is_for_its_audience_and_ends_with_what_it_leads_to() {
         let denial = machine.keeper().redeem(text).unwrap_err();
         assert_eq!(denial.code(), DenialCode::NoSuchObject);
     };
+    // Another directory by the name of this one is another, whatever lay there before.
+    let aside = tempfile::tempdir().unwrap();
+    let aside = std::fs::File::open(aside.path()).unwrap();
+    let elsewhere = hermitcrab::store::site::site(aside.as_fd());
+    assert!(elsewhere.is_some() && elsewhere != site);
+    let of_another = keeper
+        .share(
+            id,
+            (&keeper::audience(&machine.workspace).unwrap(), elsewhere),
+        )
+        .unwrap()
+        .unwrap()
+        .reveal();
+    none(&machine, &of_another);
     assert!(machine.keeper().redeem(&own).is_ok());
     none(&machine, &others);
     // What waits to be confirmed is worth nothing through a reference either.

@@ -493,3 +493,20 @@ fn a_job_whose_directory_is_gone_is_listed_with_the_others_and_can_be_removed() 
         "{shown}"
     );
 }
+
+#[test]
+fn who_finds_somebody_else_at_the_jobs_runs_none_of_them() {
+    let (home, id) = with_job("every 1h");
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    let lock = home.path().join(".hermes/cron/.tick.lock");
+    let mut held = std::fs::File::options();
+    let held = held.create(true).append(true).open(lock).unwrap();
+    held.lock().unwrap();
+    let ran = home.run(&["cron", "tick"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("somebody else runs the jobs"), "{ran:?}");
+    assert!(!home.project().join("note.txt").exists());
+    drop(held);
+    home.ok(&["cron", "tick"]);
+    assert!(home.project().join("note.txt").exists());
+}

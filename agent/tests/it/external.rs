@@ -367,3 +367,46 @@ fn a_session_knows_so_many_servers_and_one_name_leads_to_one_of_them() {
     let report = bench.call("mcp__s7__web_search", json!({"query": "x"}));
     assert_eq!(report.fate, Fate::Ran, "{}", report.text);
 }
+
+#[test]
+fn many_small_things_of_an_answer_are_not_taken_where_they_are_long_together() {
+    for (numbers, fate) in [(300_000, Fate::Ran), (400_000, Fate::ToolError)] {
+        // Each is three bytes in a model's words, and none of them a text to be cut.
+        let port = endless("tools/call", move |_| {
+            let result = json!({"content": [], "structuredContent": {"rows": vec![0; numbers]}});
+            format!(
+                "{}\n",
+                json!({"jsonrpc": "2.0", "id": "ID", "result": result})
+            )
+        });
+        let mut bench = Bench::new();
+        let server = ExternalServer::at("echo", "127.0.0.1", port);
+        bench.runtime.declare_external(server).unwrap();
+        bench.user.words.borrow_mut().push_back("once");
+        let report = bench.call("mcp__echo__get-x", json!({}));
+        assert_eq!(report.fate, fate, "{:.200}", report.text);
+        let why = "longer than 1048576 bytes and was not taken";
+        let is_refused = report.text.contains(why);
+        assert_eq!(is_refused, fate != Fate::Ran, "{:.200}", report.text);
+    }
+}
+
+#[test]
+fn a_plan_holds_no_answer_that_is_longer_than_four_mebibytes() {
+    let (mut bench, port) = bench();
+    let agent = bench.runtime.first_agent();
+    let on = format!("127.0.0.1:{port}");
+    let words = GrantWords::new("net.connect", &on);
+    bench.runtime.grant(agent, &words).unwrap();
+    let mut given = |bytes: usize| {
+        let args = json!({"query": "x".repeat(bytes)});
+        let runtime = &mut bench.runtime;
+        runtime.call_outside(agent, "echo.web_search", &args, None, &mut Vec::new())
+    };
+    // What stands around it is the server's.
+    let around = given(1).unwrap().text.len() - 1;
+    let most = 4 << 20;
+    assert_eq!(given(most - around).unwrap().text.len(), most);
+    let denial = given(most - around + 1).unwrap_err();
+    assert_eq!(denial.code(), DenialCode::LimitReached, "{denial}");
+}

@@ -119,3 +119,25 @@ fn of_two_bounds_on_an_answer_the_narrower_one_is_sent() {
         assert_eq!(told.recv().unwrap(), sent, "{configured:?} {asked:?}");
     }
 }
+
+#[test]
+fn a_backend_that_stays_busy_is_asked_less_and_less_often() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let base = backend(move |_, stream, _| {
+        count.fetch_add(1, Ordering::SeqCst);
+        send(
+            stream,
+            b"HTTP/1.1 503 Busy\r\nconnection: close\r\n\r\nbusy",
+        );
+    });
+    let limits = ReplyLimits {
+        time_max: Duration::from_secs(2),
+        ..ReplyLimits::default()
+    };
+    let got = model(base, 20, limits).complete(ModelRequest::new("m", &[]));
+    assert!(got.is_err(), "{got:?}");
+    // After 0.3 and 0.6 seconds more; 1.2 are too long. At one pace it would be seven times.
+    let asked = asked.load(Ordering::SeqCst);
+    assert!(asked <= 3, "{asked}");
+}

@@ -75,3 +75,38 @@ fn who_read_it_since_is_told_nothing_and_a_new_session_knows_of_nobody() {
         None
     );
 }
+
+#[test]
+fn what_one_agent_runs_in_the_background_no_other_sees_ends_or_is_told_of() {
+    let mut bench = Bench::new();
+    let first = bench.runtime.first_agent();
+    let forward = bench.runtime.harmless_grants(first);
+    let child = bench.runtime.spawn(first, &forward).unwrap();
+    let command = json!({"command": "echo server ready; sleep 1000", "background": true, "watch_patterns": ["ready"]});
+    let started = bench.call("terminal", command).text;
+    let started: Value = serde_json::from_str(&started).unwrap();
+    let id = started["session_id"].as_str().unwrap();
+    let process = |action: &str| json!({"action": action, "session_id": id});
+    let mut by = |agent, action| bench.runtime.call(agent, "process", &process(action)).text;
+    for (agent, is_its_own) in [(child, false), (first, true)] {
+        let listed = by(agent, "list");
+        assert_eq!(listed.contains(id), is_its_own, "{listed}");
+    }
+    for action in ["poll", "log", "kill", "close"] {
+        let told = by(child, action);
+        assert!(told.contains(&format!("No process with ID {id}")), "{told}");
+    }
+    let polled = by(first, "poll");
+    assert!(polled.contains(r#""status": "running""#), "{polled}");
+    // It says a word that its own agent waits for.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        assert_eq!(bench.runtime.take_notices(child).len(), 0);
+        if !bench.runtime.take_notices(first).is_empty() {
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "nothing was said");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(bench.runtime.has_running_jobs());
+}

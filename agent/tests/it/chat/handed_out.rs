@@ -1,10 +1,13 @@
 //! An agent that was handed work: whom it asks, and where it begins.
 
-use hermitcrab::runtime::Fate;
+use hermitcrab::{
+    chat::Chat,
+    runtime::{Fate, WorkLimits},
+};
 use hermitcrab_core::outcome::DenialCode;
 use serde_json::{Value, json};
 
-use super::{Script, bench, talk};
+use super::{Bench, Script, bench, talk};
 
 /// Work is handed out by an agent that has done this before.
 fn handed_out(before: &[(&'static str, Value)], childs: &[(&'static str, Value)]) -> Script {
@@ -93,5 +96,91 @@ fn a_child_begins_where_its_parent_stands_with_what_it_exported_and_goes_its_own
         ["blue\\nd", "four", "red\\ne", "five", "blue\\nd", "four"],
         "{:?}",
         script.seen
+    );
+}
+
+#[test]
+fn a_child_answers_as_often_as_is_configured_and_no_more() {
+    let mut bench = bench(false);
+    let limits = WorkLimits {
+        rounds_max: 2,
+        ..WorkLimits::default()
+    };
+    let look = ("todo", json!({}));
+    // It would go on for ever; it is asked for a summary instead.
+    let mut script = handed_out(&[], &[look.clone(), look])
+        .says("all done")
+        .says("never asked for");
+    let mut chat = Chat::new(&bench.runtime, "m").with_limits(limits);
+    let turn = chat.turn(&mut bench.runtime, &mut script, "go").unwrap();
+    assert_eq!(turn.text, "all done");
+    let report = &script.seen.last().unwrap().1;
+    assert!(
+        report.contains("api_calls=2, ") && report.contains("looked after"),
+        "{report}"
+    );
+    let of_child: Vec<&str> = turn.made[1..]
+        .iter()
+        .map(|made| made.tool.as_str())
+        .collect();
+    assert_eq!(of_child, ["todo", "todo"]);
+}
+
+#[test]
+fn what_a_child_has_read_counts_as_read_by_whoever_is_told_of_it() {
+    let write = ("write_file", json!({"path": "out/b.txt", "content": "x\n"}));
+    let read = ("read_file", json!({"path": "a.txt"}));
+    for (childs, asked) in [(vec![], 0), (vec![read], 1)] {
+        let mut bench = bench(false);
+        bench.put("a.txt", "one\n");
+        bench.put("out/a.txt", "one\n");
+        // What is held from before anything was read stands for none of it.
+        bench.grant("fs.*", "out");
+        let mut script = handed_out(&[], &childs)
+            .calls(std::slice::from_ref(&write))
+            .says("all done");
+        let turn = talk(&mut bench, &mut script, "go").unwrap();
+        assert!(turn.text.starts_with("all done"), "{}", turn.text);
+        assert_eq!(turn.made.last().unwrap().questions, asked);
+        assert_eq!(bench.text("out/b.txt").is_some(), asked == 0);
+    }
+}
+
+#[test]
+fn a_grant_that_ended_is_neither_named_nor_in_the_way_of_work_that_is_handed_out() {
+    let mut bench = bench(false);
+    let first = bench.runtime.first_agent();
+    let grant = bench.grant("fs.read", "notes");
+    let is_named = |bench: &Bench| {
+        let named = bench.runtime.grants_in_words(first);
+        named.iter().any(|(id, _)| *id == grant)
+    };
+    assert!(is_named(&bench));
+    bench.runtime.revoke(grant).unwrap();
+    assert!(!is_named(&bench));
+    let mut script = handed_out(&[], &[]).says("all done");
+    let turn = talk(&mut bench, &mut script, "go").unwrap();
+    assert_eq!(turn.made[0].fate, Fate::Ran, "{:?}", script.seen);
+}
+
+#[test]
+fn of_tasks_that_cannot_all_be_begun_none_is() {
+    let mut bench = bench(false);
+    let tasks = json!({"tasks": [
+        {"goal": "look"},
+        {"goal": "write", "grants": ["grant77"]},
+    ]});
+    let mut script = Script::default()
+        .calls(&[("delegate_task", tasks)])
+        .says("not handed out");
+    let turn = talk(&mut bench, &mut script, "go").unwrap();
+    assert_eq!(turn.made[0].fate, Fate::ToolError);
+    assert_eq!(turn.text, "not handed out");
+    let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
+    let count = |kind: &str| ledger.matches(&format!("\"kind\":\"{kind}\"")).count();
+    assert_eq!(
+        (count("spawned"), count("agents-ended")),
+        (1, 1),
+        "{ledger}"
     );
 }
