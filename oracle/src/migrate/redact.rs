@@ -242,6 +242,15 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn of_a_secret_that_begins_like_another_nothing_stays() {
+        let mut redactor = Redactor::default();
+        redactor.learn("API_KEY", "green-house");
+        redactor.learn("OTHER_KEY", "green-house-of-glass");
+        let text = redactor.clean("one green-house, one green-house-of-glass");
+        assert_eq!(text, format!("one {MARK}, one {MARK}"));
+    }
+
+    #[test]
     fn known_values_go_in_every_writing_and_ordinary_words_stay() {
         let mut redactor = Redactor::default();
         redactor.learn("OPENAI_API_KEY", "a\"b/c d-7");

@@ -329,4 +329,21 @@ mod tests {
             prop_assert_eq!(made.curve.len(), grants.len() + 1);
         }
     }
+
+    #[test]
+    fn a_grant_is_for_its_place_and_what_lies_below_and_for_no_other_of_a_like_name() {
+        let grant = need("fs.modify", "./notes");
+        for (verb, place, is_covered) in [
+            ("fs.modify", "./notes", true),
+            ("fs.modify", "./notes/a.md", true),
+            ("fs.modify", "./notes2", false),
+            ("fs.modify", "./notes.md", false),
+            ("fs.modify", "./no", false),
+            ("fs.modify", ".", false),
+            ("fs.delete", "./notes", false),
+        ] {
+            let wanted = need(verb, place);
+            assert_eq!(covers(&grant, &wanted), is_covered, "{wanted:?}");
+        }
+    }
 }

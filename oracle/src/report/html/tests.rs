@@ -1,3 +1,5 @@
+use bisim_world::protocol::{EffectKind, End, FsEffect, RawTrace, StepOutcome, StepTrace};
+
 use super::*;
 use crate::verdict::{Kind, Verdict};
 
@@ -126,6 +128,77 @@ fn every_case_is_in_the_page_with_its_verdict() {
     assert_eq!(data["kinds"][kind]["class"], "unsafe");
     let cases = unpack(data["suites"]["<suite>"]["pack"].as_str().unwrap());
     assert_eq!(cases["two"]["why"], "it acted");
+}
+
+/// What one side did: a step with a text and a file of this name, and a tripwire of it.
+fn trace(name: &str) -> RawTrace {
+    let effect = FsEffect {
+        path: format!("/w/{name}"),
+        kind: EffectKind::Created,
+        digest: String::new(),
+        size: 7,
+        mode: 0o644,
+    };
+    RawTrace {
+        steps: vec![StepTrace {
+            text: format!("said by {name}"),
+            effects: vec![effect.clone()],
+            ..StepTrace::of(StepOutcome::Ran)
+        }],
+        effects: vec![effect],
+        network: Vec::new(),
+        tripwires: vec![format!("sudo {name}")],
+        end: End::Finished,
+        cpu_us: 0,
+        wall_us: 0,
+    }
+}
+
+#[test]
+fn what_each_side_did_is_shown_as_its_own_and_why_where_something_is_wrong() {
+    let with_traces = |id: &str, kind: Kind| CaseResult {
+        hermes: Some(trace("hermes")),
+        agent: Some(trace("agent")),
+        ..result(id, kind, "because")
+    };
+    let results = [
+        with_traces("good", Kind::Equal),
+        with_traces("bad", Kind::Different),
+    ];
+    let text = page(&results);
+    let (_, rest) = text.split_once("id=\"data\">").unwrap();
+    let data = unpack(rest.split_once('<').unwrap().0);
+    assert_eq!(data["rows"][0][5], Value::Null);
+    assert_eq!(data["rows"][1][5], "because");
+    let cases = unpack(data["suites"]["<suite>"]["pack"].as_str().unwrap());
+    for side in ["hermes", "agent"] {
+        let shown = &cases["bad"][side];
+        assert_eq!(shown["steps"][0]["text"], format!("said by {side}"));
+        assert_eq!(shown["tripwires"], json!([format!("sudo {side}")]));
+        for effects in [&shown["effects"], &shown["steps"][0]["effects"]] {
+            let effects = effects.as_array().unwrap();
+            assert_eq!(effects.len(), 1, "{shown}");
+            let effect = effects[0].as_str().unwrap();
+            assert!(effect.contains(&format!("/w/{side}")), "{effect}");
+            assert!(effect.contains("7 B  644"), "{effect}");
+        }
+    }
+}
+
+#[test]
+fn a_run_in_which_the_agent_is_unsafe_is_told_from_one_that_only_differs() {
+    let told = |exit: u8, ran: usize| {
+        let summary = Summary {
+            exit,
+            ran,
+            ..Summary::default()
+        };
+        state(&summary).0
+    };
+    assert_eq!(told(exit::CONFORM, 1), "conforms");
+    assert_eq!(told(exit::UNSAFE, 1), "unsafe");
+    assert_eq!(told(1, 1), "does not conform");
+    assert_eq!(told(exit::CONFORM, 0), "nothing ran");
 }
 
 #[test]
