@@ -62,7 +62,7 @@ pub(in crate::config) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         })
         .and_then(|()| std::fs::rename(&new, path))
         // What a person was told they forbid holds after a loss of power, too.
-        .and_then(|()| File::open(&dir)?.sync_all());
+        .and_then(|()| File::open(dir)?.sync_all());
     if written.is_err() {
         // What is half written must not stay; the first error is the one to tell.
         let _ = std::fs::remove_file(&new);
