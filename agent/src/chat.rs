@@ -182,6 +182,8 @@ impl From<Denial> for ChatError {
 /// What is laid beside a user's words, as a model is told it: with whose text it is.
 #[must_use]
 pub fn attached(name: &str, text: &str) -> String {
+    // What it holds does not end it.
+    let text = text.replace("</attached", "&lt;/attached");
     format!(
         "<attached uri=\"{}\">\n{text}\n</attached>",
         visible(name).replace('"', "%22")

@@ -102,7 +102,7 @@ pub use self::{
     granter::Granter,
     hands::{Content, Hands, Link, LinkLeads, Passed, Taker},
     layers::{Layers, prefer},
-    mounts::{led_elsewhere, led_to, lexical, real, way_to},
+    mounts::{led_elsewhere, led_to, lexical, names_of, real, way_to},
     outside::Given,
     place::{Place, Spot, tilde_expanded},
     planned::Steering,
@@ -569,11 +569,8 @@ impl Runtime {
 fn own_places(config: &RuntimeConfig) -> Result<Vec<RelPath>, RuntimeError> {
     let mut places = Vec::new();
     for place in std::iter::once(&config.state_dir).chain(&config.protected) {
-        let (links, led_to) = way_to(place);
-        places.push(mounts::from_root(place)?);
-        places.push(mounts::from_root(&led_to)?);
-        for link in links {
-            places.push(mounts::from_root(&link)?);
+        for name in names_of(place) {
+            places.push(mounts::from_root(&name)?);
         }
     }
     places.sort();

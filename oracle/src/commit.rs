@@ -3,11 +3,17 @@
 //! Versions change with releases and the vectors with cases; what is judged changes with each
 //! commit. Parts of one run that were made of different ones are not one run.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
+/// How long git may take for an answer: nobody who stops a run waits for it, and what is not
+/// known in that time is not said.
+const GIT_MAX: Duration = Duration::from_secs(4);
 /// Letters of a digest that tell one set of changes from another.
 const LETTERS: usize = 12;
 
@@ -39,7 +45,7 @@ fn of(root: &Path) -> Option<String> {
 }
 
 fn git(root: &Path, words: &[&str]) -> Option<Vec<u8>> {
-    let out = Command::new("git")
+    let mut git = Command::new("git")
         .args([
             "--no-pager",
             "--no-optional-locks",
@@ -47,12 +53,30 @@ fn git(root: &Path, words: &[&str]) -> Option<Vec<u8>> {
             "core.fsmonitor=false",
         ])
         .args(words)
+        // A hook of another repository that runs this says which one that is.
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
         .current_dir(root)
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
+        .spawn()
         .ok()?;
-    out.status.success().then_some(out.stdout)
+    let (tell, told) = mpsc::channel();
+    let mut out = git.stdout.take()?;
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        // Whoever asked may have gone on by now.
+        let _told = tell.send(out.read_to_end(&mut all).map(|_| all));
+    });
+    let all = told.recv_timeout(GIT_MAX).ok().and_then(Result::ok);
+    if all.is_none() {
+        // It may have ended by itself just now.
+        let _killed = git.kill();
+    }
+    let status = git.wait().ok()?;
+    all.filter(|_| status.success())
 }
 
 /// What speaks against putting these together; where one of them does not say it, nothing does.

@@ -91,7 +91,7 @@ impl Choosable {
             ),
             Choosable::AllowAlways => (
                 format!(
-                    "Always allow{}, in later sessions, too (asked again after 30 days)",
+                    "Always allow here{}, in later sessions, too (asked again after 30 days at the latest)",
                     places(question)
                 ),
                 PermissionOptionKind::AllowAlways,

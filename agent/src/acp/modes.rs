@@ -217,37 +217,53 @@ impl InForce {
             self.choice = wanted;
             return Ok(());
         }
-        for grant in self.grants.drain(..) {
-            // What ended by itself need not be ended.
-            let _ = runtime.revoke(grant);
-        }
+        self.end_grants(runtime);
         self.choice = Choice {
             mode: Mode::Ask,
             belief: wanted.belief,
         };
-        let asking = match wanted.mode {
-            Mode::Ask | Mode::Workspace => Asking::Prompt,
-            Mode::Session => Asking::ApproveAll,
-        }
-        .max(floor);
-        runtime.set_asking(asking).map_err(|why| why.to_string())?;
-        if wanted.mode != Mode::Ask {
-            let agent = runtime.first_agent();
-            // The user chose this knowing that the agent reads and runs things
-            // in the workspace, so the grants vouch for that, and for no more.
-            for source in [Source::File, Source::Command] {
-                runtime.hear(agent, source).map_err(|why| why.to_string())?;
-            }
-            let workspace = runtime.workspace().to_string_lossy().into_owned();
-            for verb in ["fs.create", "fs.modify", "fs.delete"] {
-                let grant = runtime
-                    .grant(agent, &GrantWords::new(verb, &workspace))
-                    .map_err(|why| why.to_string())?;
-                self.grants.push(grant);
-            }
+        let strictest = Asking::Prompt.max(floor);
+        runtime
+            .set_asking(strictest)
+            .map_err(|why| why.to_string())?;
+        if let Err(why) = self.begin(runtime, wanted.mode, floor) {
+            self.end_grants(runtime);
+            return Err(why);
         }
         self.choice = wanted;
         Ok(())
+    }
+
+    /// What a mode holds beyond the strictest. Until all of it does, nobody is spared a question.
+    fn begin(&mut self, runtime: &mut Runtime, mode: Mode, floor: Asking) -> Result<(), String> {
+        if mode == Mode::Ask {
+            return Ok(());
+        }
+        let agent = runtime.first_agent();
+        // The user chose this knowing that the agent reads and runs things
+        // in the workspace, so the grants vouch for that, and for no more.
+        for source in [Source::File, Source::Command] {
+            runtime.hear(agent, source).map_err(|why| why.to_string())?;
+        }
+        let workspace = runtime.workspace().to_string_lossy().into_owned();
+        for verb in ["fs.create", "fs.modify", "fs.delete"] {
+            let grant = runtime
+                .grant(agent, &GrantWords::new(verb, &workspace))
+                .map_err(|why| why.to_string())?;
+            self.grants.push(grant);
+        }
+        if mode == Mode::Session {
+            let asking = Asking::ApproveAll.max(floor);
+            runtime.set_asking(asking).map_err(|why| why.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn end_grants(&mut self, runtime: &mut Runtime) {
+        for grant in self.grants.drain(..) {
+            // What ended by itself need not be ended.
+            let _ = runtime.revoke(grant);
+        }
     }
 
     /// Lets the mode hold that was chosen meanwhile; the belief does from the

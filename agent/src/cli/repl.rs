@@ -370,6 +370,7 @@ impl Repl<'_> {
     fn program(&mut self, words: &[String]) -> Result<u8, Trouble> {
         if let [name, verb, on] = words
             && name == "explain"
+            && ![verb, on].iter().any(|word| word.starts_with('-'))
             && let Some(code) = explain::in_session(&mut self.runtime, &self.ground, (verb, on))?
         {
             return Ok(code);

@@ -208,6 +208,15 @@ pub fn way_to(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     (links, at)
 }
 
+/// A place as it is written, where it leads, and each link on the way. What a link in the midst
+/// of it leads to is none of these: other things lie there, too.
+pub fn names_of(place: &Path) -> Vec<PathBuf> {
+    let (links, led_to) = way_to(place);
+    let mut names = vec![place.to_owned(), led_to];
+    names.extend(links);
+    names
+}
+
 /// Where a path leads, if a link stands on the way to it from `home` in a directory that its
 /// user can write. Whoever wrote the path down may not have meant that: who may change
 /// the directory it named can have put the link there since.

@@ -9,6 +9,7 @@ use std::{
     fmt,
     fs::{DirBuilder, File, OpenOptions},
     io::{self, Read as _, Seek as _, Write as _},
+    os::fd::AsFd,
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::Duration,
@@ -320,8 +321,20 @@ pub fn inspect(path: &Path) -> Result<(), OwnFileError> {
 /// The system refuses.
 pub fn sync_dir(dir: &Path) -> Result<(), OwnFileError> {
     File::open(dir)
-        .and_then(|opened| opened.sync_all())
+        .and_then(|opened| flush_dir(&opened))
         .map_err(|error| OwnFileError::Io(dir.to_owned(), error))
+}
+
+/// The same of an open one. Some file systems have no such thing for directories, and what was
+/// written there is written.
+///
+/// # Errors
+/// The system refuses.
+pub fn flush_dir(dir: impl AsFd) -> io::Result<()> {
+    match rustix::fs::fsync(dir) {
+        Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 fn check(path: &Path, file: &File) -> Result<(), OwnFileError> {

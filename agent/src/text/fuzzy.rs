@@ -10,6 +10,7 @@ mod replace;
 use crate::text::{
     difflib::{self, Effort},
     pytext,
+    redact::{Mask, masked},
 };
 
 /// A part of the file's text, in bytes.
@@ -204,9 +205,10 @@ pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
     if sections.is_empty() {
         return String::new();
     }
+    // Nobody asked to read these lines: what is masked in a file that is read is masked here.
     format!(
         "\n\nDid you mean one of these sections?\n{}",
-        sections.join("\n---\n")
+        masked(&sections.join("\n---\n"), Mask::Sentinel)
     )
 }
 

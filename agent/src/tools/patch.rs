@@ -18,7 +18,9 @@ use crate::{
     text::{
         args::{self, Declared},
         fuzzy::{self, Occurrences, Replaced},
-        pytext, whole_diff,
+        pytext,
+        redact::{Mask, masked},
+        whole_diff,
     },
     tools::{lint, mistyped, write_file},
 };
@@ -285,7 +287,7 @@ fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Sto
     let mut result = Map::new();
     result.insert("success".into(), true.into());
     if !diff.is_empty() {
-        result.insert("diff".into(), diff.into());
+        result.insert("diff".into(), masked(&diff, Mask::Sentinel).into());
     }
     for (key, paths) in [
         ("files_modified", applied.modified),
@@ -415,7 +417,7 @@ fn replace(
     let mut result = Map::new();
     result.insert("success".into(), true.into());
     if !diff.is_empty() {
-        result.insert("diff".into(), diff.into());
+        result.insert("diff".into(), masked(&diff, Mask::Sentinel).into());
     }
     result.insert("files_modified".into(), json!([place.absolute]));
     result.insert(

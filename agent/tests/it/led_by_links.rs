@@ -89,6 +89,62 @@ fn such_a_link_in_a_directory_that_is_given_stays_what_it_is() {
     }
 }
 
+/// A home is behind a link where its disk is another one, and settings are where they are kept
+/// in order: what lies beside the agent's own files is nothing of theirs.
+#[test]
+fn what_lies_behind_such_a_link_besides_is_worked_on_as_ever() {
+    let home = home();
+    std::fs::create_dir_all(home.path().join("dotfiles/config/nvim")).unwrap();
+    std::fs::write(home.path().join("dotfiles/config/nvim/init.lua"), "x = 1\n").unwrap();
+    std::fs::remove_dir_all(home.path().join(".config")).unwrap();
+    symlink("dotfiles/config", home.path().join(".config")).unwrap();
+    std::fs::create_dir(home.path().join("other-disk")).unwrap();
+    symlink("other-disk", home.path().join(".local")).unwrap();
+    let by = tempfile::tempdir().unwrap();
+    symlink(home.path().parent().unwrap(), by.path().join("by")).unwrap();
+    let spelled = by.path().join("by").join(home.path().file_name().unwrap());
+    let run = |dir: &str, arguments: &[&str]| {
+        let mut command = home.command(&spelled.join(dir), arguments);
+        let output = command.env("HOME", &spelled).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let read = "{\"path\": \"a.txt\"}";
+    assert!(run("proj", &["call", "read_file", read]).contains("1|a"));
+    run(
+        "proj",
+        &["exec", "--grant", "fs.*=.", "--", "echo b > a.txt"],
+    );
+    run(
+        "proj",
+        &["config", "add-directory", "~/dotfiles/config/nvim"],
+    );
+    // By the name that was written down, which has no links on the way.
+    let real = home.path().canonicalize().unwrap();
+    let name = real.join("dotfiles/config/nvim/init.lua");
+    let read = json!({"path": name}).to_string();
+    assert!(run("proj", &["call", "read_file", &read]).contains("x = 1"));
+    let nvim = ["exec", "--grant", "fs.*=.", "--", "echo 'x = 2' > init.lua"];
+    run("dotfiles/config/nvim", &nvim);
+    // The agent's own are out of reach all the same, by whatever name.
+    for own in [
+        "dotfiles/config/hermitcrab/config.toml",
+        ".config/hermitcrab/config.toml",
+    ] {
+        let read = json!({"path": spelled.join(own)}).to_string();
+        let grant = format!("fs.read={}", spelled.join("dotfiles").display());
+        let ran = home
+            .command(
+                &spelled.join("proj"),
+                &["call", "--grant", &grant, "read_file", &read],
+            )
+            .env("HOME", &spelled)
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(77), "{own}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_rule_goes_on_being_about_the_place_its_user_meant() {
     let home = home();
@@ -206,4 +262,9 @@ fn a_peer_is_granted_by_the_name_it_is_reached_by() {
         let ran = home.run(&["caps", "grant", &format!("net.connect={peer}")]);
         refused(&ran, 64, "a peer is a name and a port");
     }
+    // One of the configuration ends no session.
+    home.configure("[[grants]]\nverb = \"net.connect\"\non = \"localhost:3000\"\n");
+    let ran = home.run(&["call", "read_file", "{\"path\": \"a.txt\"}"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("left out of the configuration"), "{ran:?}");
 }

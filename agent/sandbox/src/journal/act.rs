@@ -89,7 +89,11 @@ pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
                 Back::Done => Ok(Back::Done),
                 // A directory that was carried away entry by entry, not wholly.
                 Back::Kept => {
-                    let (parent, name) = parent_of(ground.root, path)?;
+                    let (parent, name) = match parent_of(ground.root, path) {
+                        // Where it was is gone, and nobody can say that it will come again.
+                        Err(FsError::Denied(_)) => return Ok(Back::Kept),
+                        found => found?,
+                    };
                     let slot = (ground.area, ground.slot.as_slice());
                     Ok(
                         match carry::carry(slot, (parent.as_fd(), name.as_slice())) {

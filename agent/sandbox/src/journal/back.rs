@@ -7,6 +7,7 @@
 //! were taken back are seen to be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use hermitcrab_core::path::RelPath;
@@ -18,7 +19,7 @@ use super::failed::{Failed, NotYet, Stuck, StuckWhy};
 use super::ground::Back;
 use super::plan::{Act, Op, Plan};
 use super::{Journal, act};
-use crate::dircap::FsError;
+use crate::dircap::{FsError, Thing};
 
 /// Which names wait, so that what depends on one of them is left until it has come.
 #[derive(Default)]
@@ -40,8 +41,11 @@ impl Prepared<'_> {
             return Err(NotYet(waits.into_iter().chain(stuck).collect()));
         }
         let roots = self.plan.roots.clone();
-        self.end_taking_back(journal, stuck)
-            .map_err(|failed| NotYet(vec![failed.into_stuck(&roots, journal)]))
+        self.end_taking_back(journal, stuck.clone())
+            .map_err(|failed| {
+                let waits = std::iter::once(failed.into_stuck(&roots, journal));
+                NotYet(waits.chain(stuck).collect())
+            })
     }
 
     /// Takes every step back that can be. Says at which somebody changed the place, and
@@ -61,9 +65,9 @@ impl Prepared<'_> {
                     Err(error) => error.to_string(),
                 },
             };
-            let why = match &op.act {
-                Act::Move { to, .. } => format!("it is `{to}` still, {why}"),
-                _ => why,
+            let why = match self.still(op) {
+                Some(to) => format!("it is `{to}` still, {why}"),
+                None => why,
             };
             waiting.note(op);
             if let Some(root) = self.plan.roots.get(op.root) {
@@ -74,6 +78,16 @@ impl Prepared<'_> {
             }
         }
         (kept, waits)
+    }
+
+    /// Under which name a thing is that was moved and is to be moved back.
+    fn still<'o>(&self, op: &'o Op) -> Option<&'o RelPath> {
+        let Act::Move { to, what, .. } = &op.act else {
+            return None;
+        };
+        let ground = self.grounds.get(op.root)?;
+        let there = Thing::at(ground.root.as_fd(), to).ok()?;
+        (there == Some(*what)).then_some(to)
     }
 
     fn one_back(

@@ -57,11 +57,12 @@ pub(super) fn backward(
     (what, holds): (Thing, Option<Fingerprint>),
 ) -> Result<Back, FsError> {
     let here = Thing::at(ground.root, from)?;
-    if here == Some(what) {
+    let there = Thing::at(ground.root, to);
+    if here == Some(what) && !there.as_ref().is_ok_and(|there| *there == Some(what)) {
         // It never left, whatever may keep its new place from being looked at.
         return Ok(Back::Done);
     }
-    let there = Thing::at(ground.root, to)?;
+    let there = there?;
     // A file system of layers may have given it another number as it was moved.
     let holds_it = || Ok::<_, FsError>(holds.is_some() && ground.state_of_target(to)? == holds);
     if there == Some(what) || (here.is_none() && there.is_some() && holds_it()?) {

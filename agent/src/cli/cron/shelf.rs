@@ -315,7 +315,7 @@ fn written(dir: BorrowedFd<'_>, name: &str, text: &str) -> io::Result<String> {
 fn put(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()> {
     rustix::fs::renameat(dir, new, dir, name)?;
     // A job that ran once is not to run again after a loss of power.
-    Ok(rustix::fs::fsync(dir)?)
+    own_file::flush_dir(dir)
 }
 
 #[cfg(test)]

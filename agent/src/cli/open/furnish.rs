@@ -111,7 +111,7 @@ impl Ground {
             if looks(&words) && self.is_nowhere(&words) {
                 if left_out.insert(words.on.clone()) {
                     say(&format!(
-                        "`{}` of the configuration is left out: nothing is there; `config remove-directory` has it forgotten",
+                        "`{}` of the configuration is left out: nothing is there; make it, or take it out of the configuration",
                         visible(&words.on)
                     ));
                 }
@@ -126,6 +126,12 @@ impl Ground {
                             "`{}` is left out: {error}; `config remove-directory` has it forgotten",
                             visible(&words.on)
                         ));
+                    }
+                }
+                // Nobody is reached by it, and all else goes on without.
+                Err(error @ WordsError::Object(..)) if words.verb.starts_with("net.") => {
+                    if left_out.insert(words.on.clone()) {
+                        say(&format!("left out of the configuration: {error}"));
                     }
                 }
                 Err(error) => {

@@ -28,7 +28,7 @@ use crate::{
     exit,
     model::{self, Backend},
     ports::Clock as _,
-    runtime::{RuntimeConfig, led_to, way_to},
+    runtime::{RuntimeConfig, led_to, names_of},
     screen::visible,
     store::{
         State, StateError,
@@ -56,7 +56,9 @@ pub struct Ground {
     pub(super) held: OwnedFd,
     /// Where the ledger and the store are.
     pub state_dir: PathBuf,
-    /// The agent's own places.
+    /// The agent's own places, as they are called.
+    named: Vec<PathBuf>,
+    /// The same by each of their names, with every link on the way.
     own: Vec<PathBuf>,
     /// The job it is done for, if it is for one.
     job: Option<String>,
@@ -177,17 +179,14 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
     };
     // Either may be reached through links, the file by itself, too, and be made only later. Who
     // changes one of these links has put something else in its place.
-    let own: Vec<PathBuf> = std::iter::once(state_dir.as_path())
+    let named = std::iter::once(state_dir.as_path())
         .chain(places.config_file.parent())
         .chain([
             places.config_file.as_path(),
             places.admin_config_file.as_path(),
-        ])
-        .flat_map(|own| {
-            let (links, led_to) = way_to(own);
-            [own.to_owned(), led_to].into_iter().chain(links)
-        })
-        .collect();
+        ]);
+    let named: Vec<PathBuf> = named.map(Path::to_owned).collect();
+    let own = named.iter().flat_map(|own| names_of(own)).collect();
     Ok(Ground {
         places,
         config,
@@ -195,6 +194,7 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         workspace,
         held,
         state_dir,
+        named,
         own,
         job: place.job.clone(),
     })
@@ -353,7 +353,7 @@ impl Ground {
             ]
             .concat(),
             git_settings: ambient::git_settings(&self.places.home),
-            protected: self.own.clone(),
+            protected: self.named.clone(),
             home: self.places.home.clone(),
             workspace: self.workspace.clone(),
             state_dir: self.state_dir.clone(),

@@ -5,6 +5,14 @@ use hermitcrab_sandbox::journal::CommitId;
 
 use crate::{chat::Made, runtime::Fate};
 
+/// Whether a call did something before it came to nothing: a script may have called tools.
+fn has_begun(made: &Made) -> bool {
+    match made.fate {
+        Fate::Ran | Fate::RanDiscarded(_) | Fate::ToolError | Fate::Failed(_) => true,
+        Fate::Refused(_) | Fate::AskedRefused(_) => false,
+    }
+}
+
 /// The line under a turn, if anything was called. Of what was refused, so many were called off,
 /// which is told elsewhere: nobody refused these. `kept` is the last commit there is since the
 /// turn began.
@@ -24,7 +32,7 @@ pub(super) fn line(made: &[Made], called_off: usize, kept: Option<CommitId>) -> 
     let undo = match kept {
         None => String::new(),
         // None of the calls did it, so it is not the last of theirs.
-        Some(id) if done == 0 => format!(
+        Some(id) if done == 0 && !made.iter().any(has_begun) => format!(
             "; what a background command changed is kept as commit {id}, and `undo` takes it back"
         ),
         Some(id) => format!("; `undo` takes back the last, commit {id}"),
@@ -63,6 +71,13 @@ mod tests {
             (vec![], 0, kept, None),
             (vec![no.clone()], 1, None, None),
             (vec![no.clone()], 0, None, Some("  1 refused")),
+            (
+                // A script's own changes, after a tool it called.
+                vec![Fate::RanDiscarded(DenialCode::NoCap)],
+                0,
+                kept,
+                Some("  1 refused; `undo` takes back the last, commit 4"),
+            ),
             (
                 vec![Fate::Ran, no.clone(), Fate::ToolError],
                 0,

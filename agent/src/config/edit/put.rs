@@ -10,6 +10,8 @@ use std::{
 
 use rustix::{fs::FlockOperation, io::Errno};
 
+use crate::state_dir::own_file;
+
 /// How long somebody else may take to write it, and how often it is looked whether they have.
 const HELD_MAX: Duration = Duration::from_secs(10);
 const HELD_LOOK: Duration = Duration::from_millis(5);
@@ -62,7 +64,7 @@ pub(in crate::config) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         })
         .and_then(|()| std::fs::rename(&new, path))
         // What a person was told they forbid holds after a loss of power, too.
-        .and_then(|()| File::open(dir)?.sync_all());
+        .and_then(|()| own_file::flush_dir(&File::open(dir)?));
     if written.is_err() {
         // What is half written must not stay; the first error is the one to tell.
         let _ = std::fs::remove_file(&new);

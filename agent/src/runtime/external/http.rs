@@ -192,6 +192,20 @@ impl Reply {
     }
 }
 
+/// The beginning of what a server complains, cut between words: half a key, which holds no
+/// blanks, could not be struck out any more.
+fn complaint(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let whole = said.len() <= COMPLAINT_BYTES_MAX;
+    let said = said.get(..said.floor_char_boundary(COMPLAINT_BYTES_MAX));
+    let said = said.unwrap_or_default();
+    match said.rfind(char::is_whitespace).filter(|_| !whole) {
+        Some(at) => said.get(..at).unwrap_or_default().to_owned(),
+        None if whole => said.to_owned(),
+        None => String::new(),
+    }
+}
+
 /// Whether nobody was reached.
 fn is_of_the_way(error: &ureq::Error) -> bool {
     match error {
@@ -304,7 +318,8 @@ impl StreamableHttpClient for Carrier {
             return Err(Trouble::SessionExpired);
         }
         if !status.is_success() {
-            let said = reply.whole(COMPLAINT_BYTES_MAX).await.unwrap_or_default();
+            let read_max = COMPLAINT_BYTES_MAX.saturating_add(1);
+            let said = reply.whole(read_max).await.unwrap_or_default();
             let is_about_who = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if status.is_client_error()
                 && !is_about_who
@@ -313,12 +328,7 @@ impl StreamableHttpClient for Carrier {
             {
                 return Ok(answer);
             }
-            let said = String::from_utf8_lossy(&said);
-            let said = said.get(..said.floor_char_boundary(COMPLAINT_BYTES_MAX));
-            return Err(unexpected(format!(
-                "status {status}: {}",
-                said.unwrap_or_default()
-            )));
+            return Err(unexpected(format!("status {status}: {}", complaint(&said))));
         }
         let named = reply.head.session.take();
         if reply.head.kind.starts_with(EVENTS) {
@@ -366,5 +376,23 @@ impl StreamableHttpClient for Carrier {
         _headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Trouble> {
         Err(Trouble::ServerDoesNotSupportSse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMPLAINT_BYTES_MAX, complaint};
+
+    #[test]
+    fn no_part_of_a_word_is_told_of_a_long_complaint() {
+        assert_eq!(complaint(b"no such place"), "no such place");
+        let words = "x ".repeat(COMPLAINT_BYTES_MAX / 2 - 4);
+        let long = format!("{words}secret-key-1234");
+        assert_eq!(complaint(long.as_bytes()), words.trim_end());
+        let whole = "k".repeat(COMPLAINT_BYTES_MAX);
+        assert_eq!(complaint(whole.as_bytes()), whole);
+        assert_eq!(complaint(format!("{whole}k").as_bytes()), "");
+        // What is no text is longer in letters than it was.
+        assert!(complaint(&[0xff; COMPLAINT_BYTES_MAX]).is_empty());
     }
 }

@@ -22,6 +22,7 @@ pub fn suite() -> Suite {
     cases.extend(hints());
     cases.extend(promises());
     cases.extend(other_sessions());
+    cases.extend(beside_keys());
     let mut defaults = super::defaults("own-ways-1");
     defaults["source"] = json!({"from": "hand"});
     defaults["held"] = json!([
@@ -67,6 +68,7 @@ pub fn suite() -> Suite {
                 "other-session",
                 "a file that somebody wrote in a session of the same program that is over",
             ),
+            service("beside-a-key", "a patch of a file that holds a key"),
             service("plain", "a neighbour that is the same"),
         ],
         defaults,
@@ -471,5 +473,52 @@ fn other_sessions() -> Vec<Draft> {
             "one",
             "1",
         ),
+    ]
+}
+
+/// What is masked where a file is read is masked where a patch tells of it.
+fn beside_keys() -> Vec<Draft> {
+    let path = "lib/keys.conf";
+    let key = "sk-abcdefghijklmnopqrstuvwxyz0123456789";
+    let next = |id: &str, flag: &str, why: &str| {
+        case(&format!("key-{id}"), flag)
+            .field("comment", json!(why))
+            .field("world", json!({"cwd": super::WORKSPACE, "files": [
+                {"path": at(path), "text": format!("first = 1\nOPENAI_API_KEY={key}\nlast = 9\n")},
+            ]}))
+    };
+    let patch = |draft: Draft, old: &str, new: &str| {
+        draft.call(
+            "patch",
+            &json!({"mode": "replace", "path": path, "old_string": old, "new_string": new}),
+        )
+    };
+    let hunk = format!(
+        "*** Begin Patch\n*** Update File: {path}\n@@\n-last = 9\n+last = 10\n*** End Patch"
+    );
+    vec![
+        patch(
+            next(
+                "patched",
+                "beside-a-key",
+                "the difference has the line of the key beside it",
+            ),
+            "last = 9",
+            "last = 10",
+        ),
+        patch(
+            next(
+                "missed",
+                "beside-a-key",
+                "the lines that are most like it hold the key",
+            ),
+            "OPENAI_API_KEY=none\nlast = 8",
+            "last = 10",
+        ),
+        next("hunk", "beside-a-key", "the same of a patch of hunks")
+            .call("patch", &json!({"mode": "patch", "patch": hunk})),
+        next("read", "plain", "read and searched it is masked by both")
+            .call("read_file", &json!({"path": path}))
+            .call("search_files", &json!({"pattern": "KEY", "path": path})),
     ]
 }
