@@ -173,6 +173,23 @@ fn phones(text: &str) -> String {
     out
 }
 
+/// The same of a difference: of each line behind its sign, which is no part of a number, and of
+/// nothing that says where the lines stand.
+#[must_use]
+pub fn masked_diff(diff: &str) -> String {
+    if masked(diff, Mask::Sentinel) == diff {
+        return diff.to_owned();
+    }
+    let line = |line: &str| match line.char_indices().nth(1) {
+        Some((at, _)) if !line.starts_with("@@") => {
+            let (sign, rest) = line.split_at(at);
+            format!("{sign}{}", masked(rest, Mask::Sentinel))
+        }
+        _ => line.to_owned(),
+    };
+    diff.split_inclusive('\n').map(line).collect()
+}
+
 /// A command's output with secrets masked; a listing of the environment also
 /// loses the values of variables whose name says they are secret.
 #[must_use]
@@ -211,7 +228,22 @@ fn lists_environment(command: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mask, masked, masked_output};
+    use super::{Mask, masked, masked_diff, masked_output};
+
+    #[test]
+    fn of_a_difference_the_lines_are_masked_and_not_where_they_stand() {
+        let key = "sk-abcdefghijklmnopqrstuvwxyz0123456789";
+        let diff = |key: &str| {
+            format!(
+                "--- a/f\n+++ b/f\n@@ -4999997,7 +4999997,7 @@\n é\n \n-k={key}\n+5551234567\n+k\n"
+            )
+        };
+        let shown = masked(key, Mask::Sentinel);
+        assert_ne!(shown, key);
+        assert_eq!(masked_diff(&diff(key)), diff(&shown));
+        assert_eq!(masked_diff(&diff("x")), diff("x"));
+        assert_eq!(masked_diff(""), "");
+    }
 
     #[test]
     fn ordinary_text_is_untouched() {

@@ -18,9 +18,7 @@ use crate::{
     text::{
         args::{self, Declared},
         fuzzy::{self, Occurrences, Replaced},
-        pytext,
-        redact::{Mask, masked},
-        whole_diff,
+        pytext, redact, whole_diff,
     },
     tools::{lint, mistyped, write_file},
 };
@@ -287,7 +285,7 @@ fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Sto
     let mut result = Map::new();
     result.insert("success".into(), true.into());
     if !diff.is_empty() {
-        result.insert("diff".into(), masked(&diff, Mask::Sentinel).into());
+        result.insert("diff".into(), redact::masked_diff(&diff).into());
     }
     for (key, paths) in [
         ("files_modified", applied.modified),
@@ -417,7 +415,7 @@ fn replace(
     let mut result = Map::new();
     result.insert("success".into(), true.into());
     if !diff.is_empty() {
-        result.insert("diff".into(), masked(&diff, Mask::Sentinel).into());
+        result.insert("diff".into(), redact::masked_diff(&diff).into());
     }
     result.insert("files_modified".into(), json!([place.absolute]));
     result.insert(

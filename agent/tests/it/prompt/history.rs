@@ -39,6 +39,8 @@ fn what_lies_in_its_place_and_is_no_file_holds_nobody_up_and_goes_aside() {
             "{lies}: {shown}"
         );
         pty.keys("help mode\r");
+        // The prompt from before is one as well, and what is typed between two is lost.
+        pty.sees("approve_all");
         pty.prompt();
         pty.keys("\u{4}");
         assert!(pty.ended().success());
