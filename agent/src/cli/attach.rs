@@ -1,19 +1,28 @@
 //! What somebody lays beside their words: files, and what a program says.
 
-use std::{fs::File, io::Read, path::Path, path::PathBuf};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
 use super::Trouble;
-use crate::{chat, exit, screen::visible};
+use crate::{
+    chat, exit,
+    given_file::{self, Pipes},
+    screen::visible,
+};
 
 /// What stands for the standard input.
 pub const INPUT: &str = "-";
+/// What it is called.
+const THE_INPUT: &str = "the standard input";
 
 /// The most that is taken in one message.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// All of the standard input.
 pub fn input() -> Result<String, Trouble> {
-    text(std::io::stdin().lock(), BYTES_MAX, "the standard input")
+    text(all_of_the_input(BYTES_MAX)?, BYTES_MAX, THE_INPUT)
 }
 
 /// What is attached, as it stands in a message.
@@ -24,8 +33,8 @@ pub fn attached(files: &[PathBuf]) -> Result<Vec<String>, Trouble> {
         let name = file.to_string_lossy();
         let shown = format!("`{}`", visible(&name));
         let found = match name == INPUT {
-            true => text(std::io::stdin().lock(), left, "the standard input")?,
-            false => text(opened(file, &shown)?, left, &shown)?,
+            true => text(all_of_the_input(left)?, left, THE_INPUT)?,
+            false => text(given(file, left, &shown)?, left, &shown)?,
         };
         left = left.saturating_sub(u64::try_from(found.len()).unwrap_or(left));
         all.push(chat::attached(&name, &found));
@@ -33,26 +42,24 @@ pub fn attached(files: &[PathBuf]) -> Result<Vec<String>, Trouble> {
     Ok(all)
 }
 
-fn opened(file: &Path, shown: &str) -> Result<File, Trouble> {
-    let cannot = |why: &str| {
-        let why = format!("{shown} cannot be attached: {why}");
+fn given(file: &Path, left: u64, shown: &str) -> Result<Vec<u8>, Trouble> {
+    given_file::beginning(file, left.saturating_add(1), Pipes::Read).map_err(|error| {
+        let why = format!("{shown} cannot be attached: {error}");
         (why, exit::USAGE)
-    };
-    // A pipe that nobody writes to is not waited for before it is known what it is.
-    let is_dir = std::fs::metadata(file).map_err(|error| cannot(&error.to_string()))?;
-    if is_dir.is_dir() {
-        return Err(cannot(
-            "it is a directory; the model can look into it by itself",
-        ));
-    }
-    File::open(file).map_err(|error| cannot(&error.to_string()))
+    })
 }
 
-fn text(from: impl Read, most: u64, what: &str) -> Result<String, Trouble> {
+fn all_of_the_input(left: u64) -> Result<Vec<u8>, Trouble> {
     let mut bytes = Vec::new();
-    from.take(most.saturating_add(1))
+    std::io::stdin()
+        .lock()
+        .take(left.saturating_add(1))
         .read_to_end(&mut bytes)
-        .map_err(|error| (format!("cannot read {what}: {error}"), exit::USAGE))?;
+        .map_err(|error| (format!("cannot read {THE_INPUT}: {error}"), exit::USAGE))?;
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>, most: u64, what: &str) -> Result<String, Trouble> {
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
         let most = BYTES_MAX >> 20;
         let why = format!(

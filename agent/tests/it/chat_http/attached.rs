@@ -15,7 +15,8 @@ fn wanting(path: &str) -> Value {
     json!({"path": path, "content": "x\n"})
 }
 
-fn with_input(dir: &Path, arguments: &[&str], input: &str) -> Output {
+/// Runs it with this on its standard input.
+pub(super) fn with_input(dir: &Path, arguments: &[&str], input: &str) -> Output {
     let mut chat = Command::new("setsid")
         .args(["--wait", env!("CARGO_BIN_EXE_hermitcrab")])
         .args(arguments)
@@ -73,9 +74,17 @@ fn what_is_attached_counts_as_read() {
 fn what_cannot_be_attached_is_told_and_nothing_is_said() {
     let dir = bench();
     std::fs::write(dir.path().join("proj/odd"), b"\xff\n").unwrap();
+    // Nobody writes to it, and that is not waited for.
+    let pipe = dir.path().join("proj/pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
     for (arguments, why) in [
         (&["--attach", "none", "hi"][..], "`none` cannot be attached"),
-        (&["--attach", ".", "hi"], "it is a directory"),
+        (&["--attach", ".", "hi"], "`.` cannot be attached"),
+        (&["--attach", "pipe", "hi"], "`pipe` cannot be attached"),
+        (
+            &["--attach", "/dev/zero", "hi"],
+            "`/dev/zero` cannot be attached",
+        ),
         (&["--attach", "odd", "hi"], "not UTF-8"),
         (&["--attach", "-", "-"], "named twice"),
         (&["--attach", "a.txt"], "WORDS"),
@@ -159,26 +168,20 @@ fn a_name_says_nothing_among_what_a_model_is_told_of_its_place() {
     let (base, asked) = backend(vec![says("done")]);
     let grant = format!("fs.modify=./{odd}");
     let place = format!("proj/{odd}");
-    let output = Command::new("setsid")
-        .args(["--wait", env!("CARGO_BIN_EXE_hermitcrab")])
-        .args([
-            "chat",
-            "--model",
-            "m",
-            "--base-url",
-            &base,
-            "--grant",
-            &grant,
-            "hi",
-        ])
-        .arg("--workspace")
-        .arg(dir.path().join(place))
-        .current_dir(dir.path().join("proj"))
-        .env_clear()
-        .env("HOME", dir.path())
-        .env("PATH", "/usr/bin:/bin")
-        .output()
-        .unwrap();
+    let place = dir.path().join(place).to_str().unwrap().to_owned();
+    let arguments = [
+        "chat",
+        "--model",
+        "m",
+        "--base-url",
+        &base,
+        "--grant",
+        &grant,
+        "--workspace",
+        &place,
+        "hi",
+    ];
+    let output = hermitcrab(dir.path(), &arguments);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let asked = asked.join().unwrap();
     let messages = asked[0].1["messages"].as_array().unwrap();
