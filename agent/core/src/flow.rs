@@ -150,7 +150,7 @@ impl Flow {
 }
 
 /// Neither the user's nor the agent's own model's.
-const fn is_foreign(source: Source) -> bool {
+pub(crate) const fn is_foreign(source: Source) -> bool {
     match source {
         Source::User | Source::Model => false,
         Source::File | Source::Command | Source::Network | Source::Secret => true,

@@ -35,6 +35,7 @@ pub(crate) mod node;
 pub(crate) mod owners;
 mod renames;
 mod scan;
+mod second;
 mod settings;
 pub(crate) mod settled;
 pub(crate) mod steps;
@@ -79,8 +80,8 @@ pub struct ChangeSet {
     /// What the command saw under the names it changed, and what it made of them.
     before: Tree,
     after: Tree,
-    /// Unchanged files of the layer, by number: other names may be links to them.
-    unchanged: BTreeMap<u64, RelPath>,
+    /// New names of files that it left as they were, each with the name that was there.
+    second_names: BTreeMap<RelPath, RelPath>,
     renames: Renames,
     /// Things that get another name, whatever they hold.
     moves: Vec<edits::Moved>,
@@ -265,7 +266,7 @@ impl ChangeSet {
             owners,
             before: found.before,
             after: found.after,
-            unchanged: found.unchanged,
+            second_names: found.second_names,
             moves: Vec::new(),
             so_far: found.so_far,
             layer: found.layer,
@@ -286,7 +287,7 @@ impl ChangeSet {
             owners: None,
             before: Tree::new(),
             after: Tree::new(),
-            unchanged: BTreeMap::new(),
+            second_names: BTreeMap::new(),
             renames: Renames::default(),
             moves: Vec::new(),
             so_far: SoFar::default(),
@@ -307,7 +308,7 @@ impl ChangeSet {
             owners: self.owners.clone(),
             before: self.before.clone(),
             after: self.after.clone(),
-            unchanged: self.unchanged.clone(),
+            second_names: self.second_names.clone(),
             renames: self.renames.clone(),
             moves: self.moves.clone(),
             so_far: self.so_far.lent(),
@@ -509,6 +510,7 @@ impl ChangeSet {
         self.changes = stays;
         self.before.retain(|path, _| !is_out(path));
         self.after.retain(|path, _| !is_out(path));
+        self.second_names.retain(|path, _| !is_out(path));
         self.never.forget(is_out);
         self.renames = renames::find(&self.before, &self.after);
         out

@@ -24,6 +24,7 @@ mod allow;
 mod http;
 mod loopback;
 mod network;
+mod notice;
 mod proxy;
 mod socks;
 
@@ -34,6 +35,7 @@ pub use self::allow::{AllowList, Attempt, Peer, Target, Verdict, is_loopback};
 pub use self::loopback::{listen, listen_beside, raise_loopback};
 pub(crate) use self::network::Common;
 pub use self::network::Network;
+pub(crate) use self::notice::Notice;
 pub use self::proxy::{Proxy, Resolve, SystemResolver};
 
 /// The port of the proxy, on a loopback of the command's own at 127.0.0.1.

@@ -59,6 +59,20 @@ impl Runtime {
         }
     }
 
+    /// Remembers that data from outside reaches an agent, and says whether it is on record: for
+    /// whoever is about to have it come, on whichever thread.
+    pub(super) fn heard_from_outside(
+        &self,
+        agent: AgentId,
+    ) -> impl Fn() -> bool + Send + Sync + 'static {
+        let machine = self.machine.clone();
+        move || {
+            let label = Label::new(Source::Network, Readers::Anyone);
+            let heard = machine.step(Event::Heard { agent, label });
+            heard.is_ok_and(|parts| parts.denials.is_empty())
+        }
+    }
+
     /// Whether an agent has read what neither its user nor its own model wrote.
     #[must_use]
     pub fn has_read(&self, agent: AgentId) -> bool {

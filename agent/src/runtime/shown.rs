@@ -33,6 +33,7 @@ use super::{
 use crate::{ports::FileDiff, text::difflib::Effort};
 
 use self::difference::{difference, legible_at, with_content, with_content_of};
+use self::diffs::second_name;
 pub(super) use self::received::received;
 use self::renamed::Renamed;
 pub(super) use self::stat::stat;
@@ -325,6 +326,11 @@ pub fn changed(sets: &[(String, &ChangeSet)], each_time: &[BTreeSet<RelPath>]) -
                 (None, None) => format!("{head}, sha256 {digest}, not shown as text\n"),
                 sides => with_content(head, &path, digest, sides, &mut effort),
             };
+            if let Some(first) = set.second_name_of(&change.path) {
+                let whole = |name: &RelPath| format!("{root}/{name}");
+                out.push_str(&second_name(&whole(&change.path), &whole(first)));
+                out.push('\n');
+            }
             out.push_str(&match &change.what {
                 What::CreatedFile {
                     digest,

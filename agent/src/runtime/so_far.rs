@@ -237,7 +237,8 @@ impl Hands<'_> {
             let behind = may(&behind_links(seen.dir, set).ok()?);
             let links_wait = behind.contains(&false);
             let waits = set.changes().iter().zip(early).filter(|(change, early)| {
-                let is_link = matches!(change.what, What::CreatedSymlink { .. });
+                let is_link = matches!(change.what, What::CreatedSymlink { .. })
+                    || set.second_name_of(&change.path).is_some();
                 !early || (is_link && links_wait)
             });
             late.extend(waits.map(|(change, _)| (view, change.path.clone())));

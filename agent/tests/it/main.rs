@@ -112,6 +112,7 @@ mod room;
 mod root;
 mod runtime;
 mod searching;
+mod second_names;
 mod servers;
 mod servers_asking;
 mod servers_besides;

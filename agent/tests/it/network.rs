@@ -93,6 +93,62 @@ fn a_granted_peer_is_reached_from_a_command_and_no_other() {
     assert!(!report.text.contains("welcome"), "{}", report.text);
 }
 
+#[test]
+fn only_what_did_reach_somebody_counts_as_from_the_network() {
+    let mut bench = Bench::new();
+    let open = server("welcome\n");
+    for (verb, on) in [
+        ("fs.*", bench.workspace.to_string_lossy().into_owned()),
+        ("net.connect", format!("127.0.0.1:{open}")),
+    ] {
+        grant(&mut bench, verb, &on);
+    }
+    // It could reach somebody, or is told that it may not, and what it made is kept.
+    let shut = tunnel(server("a secret\n"));
+    for (name, script) in [("idle", "true"), ("refused", &*shut)] {
+        let command = format!("({script}); echo made > {name}");
+        let report = bench.call("terminal", json!({"command": command}));
+        assert_eq!(report.questions.len(), 0, "{}", report.text);
+        assert!(bench.workspace.join(name).exists(), "{}", report.text);
+    }
+    assert!(!bench.runtime.has_read(bench.runtime.first_agent()));
+    // It does reach somebody: what it made before, too, is made by what may have been told to.
+    bench.user.words.borrow_mut().push_back("deny");
+    let command = format!("echo made > early; {}", tunnel(open));
+    let report = bench.call("terminal", json!({"command": command}));
+    assert_eq!(report.questions.len(), 1, "{}", report.text);
+    assert!(!bench.workspace.join("early").exists(), "{}", report.text);
+    assert!(bench.runtime.has_read(bench.runtime.first_agent()));
+}
+
+#[test]
+fn a_command_that_goes_on_counts_from_when_it_reaches_somebody() {
+    let mut bench = Bench::new();
+    let open = server("welcome\n");
+    let workspace = bench.workspace.to_string_lossy().into_owned();
+    grant(&mut bench, "fs.*", &workspace);
+    grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
+    let waits = format!(
+        "until [ -e go ]; do sleep 0.05; done; {}; sleep 600",
+        tunnel(open)
+    );
+    let started = bench.call("terminal", json!({"command": waits, "background": true}));
+    assert_eq!(started.fate, Fate::Ran, "{}", started.text);
+    let agent = bench.runtime.first_agent();
+    assert!(!bench.runtime.has_read(agent));
+    let written = bench.call("write_file", json!({"path": "go", "content": ""}));
+    assert_eq!(written.questions.len(), 0, "{}", written.text);
+    for _ in 0..1200 {
+        if bench.runtime.has_read(agent) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    bench.user.words.borrow_mut().push_back("deny");
+    let written = bench.call("write_file", json!({"path": "more", "content": ""}));
+    assert_eq!(written.questions.len(), 1, "{}", written.text);
+}
+
 /// Nobody counts what a command says to whom it reaches, so a grant of so many uses is none
 /// for commands.
 #[test]
@@ -140,7 +196,7 @@ fn no_command_writes_what_network_it_is_said_to_get() {
     let mut bench = Bench::new();
     let open = server("welcome\n");
     grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
-    let report = bench.call("terminal", json!({"command": "true"}));
+    let report = bench.call("terminal", json!({"command": tunnel(open)}));
     assert_eq!(report.questions.len(), 0, "{}", report.text);
     bench.user.words.borrow_mut().push_back("deny");
     let forged = "true\nwith the network: docs.example:443";

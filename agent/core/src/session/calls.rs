@@ -7,10 +7,11 @@ use core::fmt::Write as _;
 
 use super::{Call, Effect, Effects, Session};
 use crate::action::Action;
-use crate::approval::{CallId, Said, Stance};
+use crate::approval::{CallId, Said, Scope, Stance};
 use crate::audit::Entry;
 use crate::authority::Verb;
 use crate::escape::bounded;
+use crate::flow;
 use crate::grant::{AgentId, GrantId, Origin};
 use crate::label::{Label, Source};
 use crate::limits::{CALLS_IN_FLIGHT_MAX, DEADLINE_GRACE};
@@ -363,6 +364,15 @@ impl Session {
         }
         if !self.flow.hear(agent, label) {
             return Effects::none();
+        }
+        // Whoever reads a question now was not told of this: their yes is for what they see,
+        // and vouches for nothing that comes later.
+        if label.sources().any(flow::is_foreign) {
+            for question in self.questions.values_mut() {
+                if question.by == agent {
+                    question.widest = Scope::Once;
+                }
+            }
         }
         let mut text = String::from("heard by ");
         // Writing to a string cannot fail.

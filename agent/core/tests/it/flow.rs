@@ -70,6 +70,33 @@ fn a_question_about_what_is_not_held_is_none_after_reading() {
     assert!(!bench.question.clone().unwrap().is_after_reading());
 }
 
+/// Whoever reads a question knows what was read when it was put. A yes for the session, said
+/// to that, is one for what it shows if something came in the meantime.
+#[test]
+fn a_yes_to_a_question_that_news_overtook_is_for_what_it_shows() {
+    let session = || Reply::Yes(Scope::Session);
+    for (own, others, next) in [
+        (&[][..], &[][..], Came::Permitted(1)),
+        (&[Source::File, Source::Model], &[], Came::Permitted(1)),
+        (&[], &[Source::Network], Came::Permitted(1)),
+        (&[Source::Network], &[], Came::Asked),
+        (&[Source::Command, Source::Model], &[], Came::Asked),
+    ] {
+        let mut bench = with_everything(Asking::Prompt);
+        let (other, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+        hear(&mut bench, AgentId::FIRST, Source::File);
+        assert_eq!(bench.write("a"), Came::Asked);
+        for (agent, news) in [(AgentId::FIRST, own), (other, others)] {
+            for source in news {
+                hear(&mut bench, agent, *source);
+            }
+        }
+        assert_eq!(bench.answer(session()), Came::Permitted(1));
+        bench.finish();
+        assert_eq!(bench.write("a"), next, "{own:?} {others:?}");
+    }
+}
+
 #[test]
 fn looking_reading_and_running_on_a_copy_stay_free() {
     let mut bench = with_everything(Asking::Prompt);

@@ -189,7 +189,7 @@ impl ChangeSet {
             owners: None,
             before,
             after,
-            unchanged: BTreeMap::new(),
+            second_names: BTreeMap::new(),
             moves,
             so_far: SoFar::default(),
             layer: Layer::Overlay,

@@ -35,6 +35,7 @@ use super::node::{
     Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir, too_deep, xattrs_of,
 };
 use super::owners::Owners;
+use super::second::Linked;
 use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
 use crate::dircap::{DEPTH_MAX, Kind, list_dir, open_plain};
@@ -67,9 +68,8 @@ pub(super) struct Scanned {
     pub before: Tree,
     /// What it made of them, modes as it left them.
     pub after: Tree,
-    /// Files of the layer that are as before, by their number there: another
-    /// name of the same file is a link to this one.
-    pub unchanged: BTreeMap<u64, RelPath>,
+    /// New names of files that are as before, each with the name that was there.
+    pub second_names: BTreeMap<RelPath, RelPath>,
     pub layer: Layer,
     /// What was seen of it, if its command runs still.
     pub so_far: SoFar,
@@ -112,7 +112,7 @@ pub(super) fn scan(
         modes: Vec::new(),
         before: Tree::new(),
         after: Tree::new(),
-        unchanged: BTreeMap::new(),
+        linked: Linked::default(),
         bytes_left: bytes_max.saturating_mul(HOLES_FACTOR),
         is_hidden: false,
         started,
@@ -147,7 +147,7 @@ struct Scan {
     modes: Vec<Change>,
     before: Tree,
     after: Tree,
-    unchanged: BTreeMap<u64, RelPath>,
+    linked: Linked,
     /// How long the files still to come may be together.
     bytes_left: u64,
     /// Whether what lies below is hidden by a directory further up: only the
@@ -184,7 +184,7 @@ impl Scan {
             never: self.never,
             before: self.before,
             after: self.after,
-            unchanged: self.unchanged,
+            second_names: self.linked.found(),
             layer: self.layer,
             so_far: self.so_far,
         }
@@ -311,8 +311,9 @@ impl Scan {
         if untouched {
             self.note_again(path);
             if kind_of(&new) == Kind::File && new.st_nlink > 1 {
-                self.note_linked(path, old.as_ref().map(|(_, old)| old));
-                self.unchanged.insert(new.st_ino, path.clone());
+                let old = old.as_ref().map(|(_, old)| old);
+                self.note_linked(path, old);
+                self.linked.note_unchanged(path, &new, old);
             }
             return Ok(());
         }
@@ -516,6 +517,7 @@ impl Scan {
                 },
             );
             self.note_xattrs(path, Whose::New, &Xattrs::new(), &node.xattrs);
+            self.linked.note_came(path, new);
             self.after.insert(path.clone(), node);
             return Ok(());
         };
@@ -565,10 +567,11 @@ impl Scan {
                 node.mode = before.mode;
             }
             self.before.insert(path.clone(), before);
+            self.linked.note_came(path, new);
             self.after.insert(path.clone(), node);
         } else if new.st_nlink > 1 {
             self.note_below(&old, &before, true);
-            self.unchanged.insert(new.st_ino, path.clone());
+            self.linked.note_unchanged(path, new, Some(&old));
         }
         Ok(())
     }

@@ -323,9 +323,8 @@ impl ChangeSet {
         };
         let (parent, name) = open_parent(self.upper.as_fd(), path)?;
         let found = stat_name(parent.as_fd(), &name, path)?;
-        let Some((first, new)) =
-            found.and_then(|stat| Some((self.unchanged.get(&stat.st_ino)?, stat)))
-        else {
+        // Only what was decided is a second name; all else is copied.
+        let (Some(first), Some(new)) = (self.second_names.get(path), found) else {
             return Ok(None);
         };
         // What moves while it is looked at is seen under several names, and has one.

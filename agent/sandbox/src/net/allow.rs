@@ -38,6 +38,8 @@ pub enum Verdict {
     Unreadable,
     /// The peer did not answer.
     Unreachable,
+    /// Whoever has to know of it before could not be told.
+    Unnoticed,
 }
 
 /// One attempt of a command to reach something.

@@ -5,6 +5,7 @@ use hermitcrab_core::authority::{Object, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 use super::allow::{AllowList, is_loopback};
+use super::notice::Notice;
 use crate::digest::sha256;
 use crate::wire::Writer;
 
@@ -19,6 +20,7 @@ pub struct Network {
     /// With whom the loopback is shared; nobody, if it is 0.
     common: u64,
     allow: AllowList,
+    notice: Notice,
 }
 
 impl Network {
@@ -56,6 +58,7 @@ impl Network {
             loopback,
             common: 0,
             allow: AllowList::from_permits(connecting)?,
+            notice: Notice::default(),
         })
     }
 
@@ -66,6 +69,21 @@ impl Network {
     pub fn in_common(mut self, number: u64) -> Self {
         self.common = number;
         self
+    }
+
+    /// Has somebody know before the first peer is looked up or connected to. While `know` says
+    /// no, none is reached ([`Verdict::Unnoticed`]). It is called on a thread of the proxy's.
+    ///
+    /// [`Verdict::Unnoticed`]: super::Verdict::Unnoticed
+    #[must_use]
+    pub fn noticed(mut self, know: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.notice = Notice::to(know);
+        self
+    }
+
+    /// Who has to know.
+    pub(crate) fn notice(&self) -> &Notice {
+        &self.notice
     }
 
     /// What those have in common with whom it shares its loopback; nothing if that is its own.

@@ -17,6 +17,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::address::{is_own, is_public};
 use super::allow::{AllowList, Attempt, Peer, Target, Verdict};
 use super::http::{self, Request};
+use super::notice::Notice;
 use super::socks::{self, Reply};
 
 /// How many connections may be open at once.
@@ -83,6 +84,7 @@ pub struct Proxy {
 
 struct Shared {
     allow: AllowList,
+    notice: Notice,
     resolver: Box<dyn Resolve>,
     state: Mutex<State>,
 }
@@ -109,15 +111,16 @@ impl Proxy {
     ///
     /// # Errors
     /// No thread or pipe can be made.
-    pub fn start(
+    pub(crate) fn start(
         listener: OwnedFd,
-        allow: AllowList,
+        (allow, notice): (AllowList, Notice),
         resolver: Box<dyn Resolve>,
     ) -> io::Result<Self> {
         let listener = TcpListener::from(listener);
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
         let shared = Arc::new(Shared {
             allow,
+            notice,
             resolver,
             state: Mutex::default(),
         });
@@ -215,6 +218,10 @@ impl Shared {
         }
         if self.lock().stopped {
             return Err(Verdict::Unreachable);
+        }
+        // To ask for a name is to hear from outside already.
+        if !self.notice.is_taken() {
+            return Err(Verdict::Unnoticed);
         }
         let addresses = match &target.host {
             // Listed as an address, so meant as one.
@@ -320,7 +327,9 @@ fn serve_socks<'a>(client: &mut TcpStream, shared: &'a Shared) -> io::Result<Opt
         }
         Err(verdict) => {
             let reply = match verdict {
-                Verdict::Unreachable | Verdict::Connected => Reply::Unreachable,
+                Verdict::Unreachable | Verdict::Unnoticed | Verdict::Connected => {
+                    Reply::Unreachable
+                }
                 Verdict::NotListed | Verdict::NotPublic | Verdict::Unreadable => Reply::NotAllowed,
             };
             socks::answer(client, reply)?;
@@ -367,6 +376,10 @@ fn answer_to(target: &Target, verdict: Verdict) -> Vec<u8> {
             format!(
                 "`{target}` leads to a private address or this machine, which a name cannot stand for"
             ),
+        ),
+        Verdict::Unnoticed => (
+            "503 Service Unavailable",
+            format!("that `{target}` is reached could not be put on record, so it is not"),
         ),
         Verdict::Unreachable | Verdict::Connected => {
             ("502 Bad Gateway", format!("`{target}` does not answer"))

@@ -39,7 +39,7 @@ use crate::changeset::clock::Since;
 use crate::changeset::owners::Owners;
 use crate::confined::Confined;
 use crate::dircap::DirCap;
-use crate::net::{AllowList, Attempt, Proxied, Proxy, SystemResolver};
+use crate::net::{AllowList, Attempt, Notice, Proxied, Proxy, SystemResolver};
 use crate::step::{AtStep, Step, StepError};
 
 /// The most views of a command. Each takes two descriptors of a message.
@@ -84,7 +84,7 @@ pub struct Running {
     /// Somebody's way to what it has made so far.
     underway: Option<Underway>,
     /// The way out, until the command ends: what it may reach, and the proxy.
-    allow: Option<AllowList>,
+    allow: Option<(AllowList, Notice)>,
     proxy: Option<Proxy>,
     attempts: Vec<Attempt>,
     /// What holds it, as told by the sandbox's first process.
@@ -194,10 +194,12 @@ impl Running {
             layers: Vec::new(),
             merged: Vec::new(),
             underway: None,
-            allow: command
-                .network
-                .has_peers()
-                .then(|| command.network.allow().clone()),
+            allow: command.network.has_peers().then(|| {
+                (
+                    command.network.allow().clone(),
+                    command.network.notice().clone(),
+                )
+            }),
             proxy: None,
             attempts: Vec::new(),
             confined: Confined::default(),

@@ -48,6 +48,21 @@ impl Hands<'_> {
                     is_asked_always,
                 });
             }
+            let Ok(by_second_names) = set.by_second_names(seen.dir) else {
+                continue;
+            };
+            let stands = self.stand_unasked(call, &by_second_names);
+            let asked = self.are_asked_always(&by_second_names);
+            let firsts = set.get_second_names().zip(asked).zip(stands);
+            for ((first, is_asked_always), _) in firsts.filter(|(_, stands)| !stands) {
+                lacking.push(Lacking {
+                    verb: Verb::FsModify,
+                    path: seen.at.join(OsStr::from_bytes(first.as_bytes())),
+                    within: seen.at.clone(),
+                    is_new_dir: false,
+                    is_asked_always,
+                });
+            }
         }
         lacking
     }

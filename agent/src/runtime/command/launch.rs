@@ -11,8 +11,7 @@ use hermitcrab_core::{
     approval::CallId,
     authority::{Object, Program, Verb},
     grant::GrantId,
-    label::Source,
-    outcome::{Denial, DenialCode, Outcome},
+    outcome::{Denial, DenialCode},
     session::Call,
     tool::Tool,
 };
@@ -136,9 +135,6 @@ impl Hands<'_> {
             format!("\nshown nothing of: {}", named(&unseen.to_string_lossy()))
         });
         let text = format!("run: {about}{}{unseen}", in_words(&network));
-        let reaches_out = network
-            .iter()
-            .any(|action| action.verb() == Verb::NetConnect);
         let mut actions = vec![action];
         actions.extend(network);
         let event = self.called(Call {
@@ -157,6 +153,7 @@ impl Hands<'_> {
         // What one of an agent's commands listens at its others reach.
         let loopback = u64::from(self.by.get()).saturating_add(1);
         let ceilings = self.runtime.ceilings.clone();
+        let heard = self.runtime.heard_from_outside(self.by);
         let (mut turn, mounts) = self.turn();
         let (call, running) = turn.begin(
             event,
@@ -171,7 +168,8 @@ impl Hands<'_> {
                 };
                 let network = Network::from_permits(permits)
                     .map_err(SpawnError::Denied)?
-                    .in_common(loopback);
+                    .in_common(loopback)
+                    .noticed(heard);
                 let command = Command {
                     argv: launch.argv,
                     env,
@@ -202,14 +200,6 @@ impl Hands<'_> {
             // for its end is told why, so there is nothing to do about it here.
             let _stopped = machine.runs(call, Box::new(move || killer.kill()));
             self.runtime.look_after_what_runs();
-        }
-        if reaches_out && running.is_ok() {
-            // Whoever may be behind what it prints is now part of what the agent knows.
-            if let Err(denial) = self.runtime.hear(self.by, Source::Network) {
-                drop(running);
-                self.finish(call, Outcome::Stopped)?;
-                return Err(Stop::refused(denial));
-            }
         }
         Ok((call, running))
     }

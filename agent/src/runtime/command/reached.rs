@@ -179,6 +179,9 @@ fn why_not(attempt: &Attempt) -> Option<String> {
             "`{target}`, which leads to an address of this machine or its neighbourhood, for which no grant of a name stands"
         )),
         Verdict::Unreachable => Some(format!("`{target}`, which did not answer")),
+        Verdict::Unnoticed => Some(format!(
+            "`{target}`, since the ledger could not be told of it before"
+        )),
     }
 }
 

@@ -220,18 +220,21 @@ impl Hands<'_> {
 }
 
 /// What new links make besides themselves: behind one lies, under a name that somebody
-/// runs what it holds by, all that is where it leads. These effects come after all
-/// others, and nothing is done for them.
+/// runs what it holds by, all that is where it leads; and by a second name the file that was
+/// there can be changed. These effects come after all others, and nothing is done for them.
 pub(in crate::runtime) fn behind_links(dir: DirId, set: &ChangeSet) -> Result<Vec<Action>, Stop> {
     let is_link = |change: &Change| matches!(change.what, What::CreatedSymlink { .. });
+    let mut behind = set
+        .by_second_names(dir)
+        .map_err(|error| Stop::Broken(error.to_string()))?;
     if !set.changes().iter().any(is_link) {
-        return Ok(Vec::new());
+        return Ok(behind);
     }
     let links = set.changes().iter().zip(
         set.actions(dir)
             .map_err(|error| Stop::Broken(error.to_string()))?,
     );
-    links
+    let more = links
         .filter(|(change, _)| is_link(change))
         .filter_map(|(_, action)| {
             let Object::Dir { dir, below, .. } = action.object() else {
@@ -245,8 +248,11 @@ pub(in crate::runtime) fn behind_links(dir: DirId, set: &ChangeSet) -> Result<Ve
                 action.digest(),
             ))
         })
-        .map(|action| action.map_err(|error| Stop::Broken(error.to_string())))
-        .collect()
+        .map(|action| action.map_err(|error| Stop::Broken(error.to_string())));
+    for action in more {
+        behind.push(action?);
+    }
+    Ok(behind)
 }
 
 /// What a command did, for its user to read.

@@ -244,6 +244,10 @@ pub(super) fn of_sets(
                 }
                 Err(words) => besides.push(words),
             }
+            if let Some(first) = set.second_name_of(&change.path) {
+                let first = format!("{root}/{first}");
+                besides.push(second_name(&path, &first));
+            }
             if let What::CreatedFile { mode, .. } = &change.what
                 && mode & !USUAL_BITS != 0
             {
@@ -265,6 +269,12 @@ pub(super) fn of_sets(
         besides.push(too_much(untold));
     }
     (files, besides)
+}
+
+/// That a new name is another one of a file that was there.
+pub(super) fn second_name(path: &str, first: &str) -> String {
+    let (path, first) = (named(path), named(first));
+    format!("{path} is a second name of {first}: what is written to one is in both")
 }
 
 /// A change of a file's content, or any other change in words.

@@ -22,6 +22,7 @@ enum Kind {
     NewSpecial,
     Changed,
     Attributes,
+    SecondName,
     Renamed,
     DeletedFile,
     DeletedDir,
@@ -61,6 +62,10 @@ impl Kind {
             Self::Attributes => [
                 "other mode, time or attribute",
                 "other modes, times or attributes",
+            ],
+            Self::SecondName => [
+                "file of before with a second name",
+                "files of before with second names",
             ],
             Self::Renamed => ["renamed or moved", "renamed or moved"],
             Self::DeletedFile => ["deleted file", "deleted files"],
@@ -150,6 +155,11 @@ pub(in crate::runtime) fn stat(
         for Rename { from, .. } in set.renames() {
             at(from, &|sum| {
                 *sum.kinds.entry(Kind::Renamed).or_default() += 1
+            });
+        }
+        for first in set.get_second_names() {
+            at(first, &|sum| {
+                *sum.kinds.entry(Kind::SecondName).or_default() += 1
             });
         }
         let is_renamed = |path: &RelPath| set.is_moved(path) || set.moved_to(path).is_some();

@@ -25,9 +25,13 @@ fn echo() -> u16 {
 }
 
 fn start(allow: AllowList, resolver: impl Resolve + 'static) -> (Proxy, u16) {
+    noticed(allow, Notice::default(), resolver)
+}
+
+fn noticed(allow: AllowList, notice: Notice, resolver: impl Resolve + 'static) -> (Proxy, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let proxy = Proxy::start(listener.into(), allow, Box::new(resolver)).unwrap();
+    let proxy = Proxy::start(listener.into(), (allow, notice), Box::new(resolver)).unwrap();
     (proxy, port)
 }
 
@@ -174,6 +178,56 @@ fn a_name_that_is_not_listed_is_not_even_looked_up() {
     );
 }
 
+/// Nothing is asked outside before whoever has to know does; they are told once, of what is
+/// listed alone.
+#[test]
+fn whoever_has_to_know_does_before_anything_is_looked_up_or_reached() {
+    let peer = echo();
+    let (told, refusals) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(2)));
+    let (count, left) = (Arc::clone(&told), Arc::clone(&refusals));
+    let notice = Notice::to(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+            left.checked_sub(1)
+        })
+        .is_err()
+    });
+    let listed = list(&[("127.0.0.1", Some(peer)), ("name.test", Some(80))]);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (proxy, port) = noticed(listed, notice, Fixed(Vec::new(), Arc::clone(&asked)));
+    let status = |target: String| {
+        let request = format!("CONNECT {target} HTTP/1.1\r\n\r\n");
+        let line = first_line(&mut say(port, request.as_bytes()));
+        line.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(status("other.test:80".to_owned()), "403");
+    assert_eq!(told.load(Ordering::SeqCst), 0);
+    // Twice they cannot be told.
+    assert_eq!(status("name.test:80".to_owned()), "503");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    let mut by_socks = vec![5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1];
+    by_socks.extend(peer.to_be_bytes());
+    let mut answer = [0; 12];
+    say(port, &by_socks).read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..4], [5, 0, 5, 4]);
+    for _ in 0..3 {
+        assert_eq!(status(format!("127.0.0.1:{peer}")), "200");
+    }
+    assert_eq!(told.load(Ordering::SeqCst), 3);
+    let verdicts: Vec<Verdict> = proxy.finish().iter().map(|tried| tried.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [
+            Verdict::NotListed,
+            Verdict::Unnoticed,
+            Verdict::Unnoticed,
+            Verdict::Connected,
+            Verdict::Connected,
+            Verdict::Connected
+        ]
+    );
+}
+
 #[test]
 fn plain_requests_pass_with_the_checked_host() {
     let peer = echo();
@@ -198,6 +252,7 @@ fn nothing_is_sent_for_a_request_that_the_end_of_the_proxy_overtakes() {
     let port = peer.local_addr().unwrap().port();
     let shared = |stopped| Shared {
         allow: list(&[("127.0.0.1", Some(port))]),
+        notice: Notice::default(),
         resolver: Box::new(Nobody),
         state: Mutex::new(State {
             stopped,
