@@ -6,17 +6,20 @@
 /// The codes, for those who call the program from a script.
 pub const HELP: &str = "\
 Exit codes:
-   0  done; `exec` ends with the command's own status if it ran and what it did stands
-   1  the tool reports a failure of its own; `chat`: the model came to no answer,
+   0  done; `exec`: the command's own status, if it ran and what it did stands
+   1  the tool reports a failure of its own; `chat`: the model came to no answer
       or called for more than was run
   64  the command line or the configuration means nothing
-  69  this machine lacks something that is needed; `hermitcrab doctor` says what
+  69  this machine lacks something that is needed (`hermitcrab doctor` says
+      what), or an output or a disk is full
   70  the agent's own machinery failed
   74  the ledger does not hold
-  77  it was refused, or what it did was discarded; so is what a dry run would have changed;
-      `chat`: the model answered, but nobody could be asked and a call of its was refused
+  77  it was refused, or what it did was discarded; so is what a dry run of
+      `exec` would have changed; `chat`, `cron tick`: nobody could be asked and
+      a call of the model's was refused
  124  `exec` ended the command, because it took longer than it may
- 130  you called `exec` off with ^C; what it did was discarded. `chat` ends by the signal itself";
+ 130  you called `exec` off with ^C, and what it did was discarded; `chat` ends
+      by the signal itself";
 
 /// It ran.
 pub const OK: u8 = 0;

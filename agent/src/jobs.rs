@@ -6,6 +6,7 @@
 //! caller holds, or start another job.
 
 mod limit;
+mod refused;
 mod script;
 mod sources;
 mod words;
@@ -20,7 +21,7 @@ pub use self::{
     script::{Script, content},
     sources::named as sources_of,
 };
-use self::{limit::Switch, sources::Source};
+use self::{limit::Switch, refused::Watching, sources::Source};
 pub use crate::tools::cronjob::turns::RUN_MAX;
 use crate::{
     chat::{Chat, TurnEnd, is_no_answer},
@@ -67,8 +68,9 @@ pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
     let job = work.job;
     runtime.show_progress(Box::new(Switch(work.limit.cancel().clone())));
     work.lent.give_to(runtime);
+    let mut refused = Vec::new();
     let (document, said) = if needs_model(job) {
-        by_a_model(runtime, work)
+        by_a_model(runtime, work, &mut refused)
     } else {
         let (document, said) = by_a_script(runtime, &work);
         (Some(document), said)
@@ -97,7 +99,8 @@ pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
         document,
         said,
         became: Became { error, undelivered },
-        was_refused,
+        was_refused: was_refused || !refused.is_empty(),
+        refused,
         label,
     }
 }
@@ -199,7 +202,11 @@ fn collected(runtime: &mut Runtime, script: &Result<Script, String>, limit: &Lim
     Err(parts.join("\n").into())
 }
 
-fn by_a_model(runtime: &mut Runtime, work: Work<'_>) -> (Option<String>, Said) {
+fn by_a_model(
+    runtime: &mut Runtime,
+    work: Work<'_>,
+    refused: &mut Vec<String>,
+) -> (Option<String>, Said) {
     let (job, now) = (work.job, work.now);
     let collected = work
         .script
@@ -226,7 +233,12 @@ fn by_a_model(runtime: &mut Runtime, work: Work<'_>) -> (Option<String>, Said) {
         }
     };
     let answer = match work.model {
-        Some(model) => answered(runtime, model, &asked, work.limit, job),
+        Some(model) => {
+            let mut watching = Watching::until(Switch(work.limit.cancel().clone()));
+            let answer = answered(runtime, model, &asked, (work.limit, &mut watching), job);
+            *refused = watching.refused();
+            answer
+        }
         None => Err("RuntimeError: no model is configured for this job".to_owned()),
     };
     let document = words::of_a_model(job, now, &asked, &answer);
@@ -253,12 +265,11 @@ fn answered(
     runtime: &mut Runtime,
     (model, port): (&str, &mut dyn ModelPort),
     asked: &str,
-    limit: &Limit,
+    (limit, watching): (&Limit, &mut Watching),
     job: &Job,
 ) -> Result<String, String> {
     let mut chat = Chat::new(runtime, model).without(&NOT_FOR_JOBS);
-    let mut switch = Switch(limit.cancel().clone());
-    let turn = chat.turn_watched(runtime, port, asked, &mut switch);
+    let turn = chat.turn_watched(runtime, port, asked, watching);
     let stopped = || {
         let name = jobs::name(job);
         if limit.is_interrupted() {

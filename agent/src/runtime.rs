@@ -32,6 +32,7 @@ mod machine;
 mod mounts;
 mod objects;
 mod oldest;
+mod other_names;
 mod outside;
 mod place;
 mod planned;
@@ -103,6 +104,7 @@ pub use self::{
     hands::{Content, Hands, Link, LinkLeads, Passed, Taker},
     layers::{Layers, prefer},
     mounts::{led_elsewhere, led_to, lexical, names_of, real, way_to},
+    other_names::other_names,
     outside::Given,
     place::{Place, Spot, tilde_expanded},
     planned::Steering,

@@ -25,6 +25,8 @@ pub const CHILDREN_PER_AGENT_MAX: usize = 64;
 pub const AGENTS_MAX: usize = 1024;
 /// Directories one session may know.
 pub const DIRS_MAX: usize = 1024;
+/// Other names one directory, and what lies in it, may have.
+pub const ALIASES_MAX: usize = 1024;
 /// Calls that may be running or waiting for an answer at one time.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 /// Answers one session may remember.

@@ -18,6 +18,7 @@ use crate::path::RelPath;
 use crate::standing::{PortableCap, PortableObject};
 use crate::tool::Tool;
 
+use self::aliases::Alias;
 use self::configured::Configured;
 pub use self::configured::{ConfiguredRule, Layer, Pattern, RuleError};
 pub use self::non_waivable::NonWaivable;
@@ -27,6 +28,7 @@ pub use self::withheld::{Shown, Withheld};
 pub use crate::isolation::Isolation;
 pub use crate::rule_ref::RuleRef;
 
+mod aliases;
 mod configured;
 mod names;
 mod new_store;
@@ -42,8 +44,16 @@ pub struct Rules {
     isolation: Isolation,
     protected: Vec<RelPath>,
     guarded: Vec<RelPath>,
-    dirs: Vec<RelPath>,
+    dirs: Vec<Known>,
     configured: Configured,
+}
+
+/// A directory that the edge holds open.
+#[derive(Debug)]
+struct Known {
+    /// Seen from `/`.
+    at: RelPath,
+    aliases: Vec<Alias>,
 }
 
 /// What the rules say about an action before any grant is looked at.
@@ -55,6 +65,22 @@ pub enum Judgement {
     Ask(DenialCode, RuleRef),
     /// No, whatever is held and whoever says yes.
     Deny(DenialCode, RuleRef),
+}
+
+impl Judgement {
+    /// The stricter of two; of equal ones the first.
+    fn stricter(self, other: Self) -> Self {
+        let rank = |judged: &Self| match judged {
+            Self::Plain => 0,
+            Self::Ask(..) => 1,
+            Self::Deny(..) => 2,
+        };
+        if rank(&other) > rank(&self) {
+            other
+        } else {
+            self
+        }
+    }
 }
 
 impl Rules {
@@ -91,7 +117,10 @@ impl Rules {
             );
             Denial::new(DenialCode::LimitReached, about)
         })?;
-        self.dirs.push(location);
+        self.dirs.push(Known {
+            at: location,
+            aliases: Vec::new(),
+        });
         Ok(DirId::new(self.session, index))
     }
 
@@ -123,6 +152,7 @@ impl Rules {
             .and_then(|index| self.dirs.get(index))
             .ok_or_else(|| Denial::new(DenialCode::NoCap, dir))?;
         location
+            .at
             .join(below)
             .map_err(|error| Denial::new(error.code(), below))
     }
@@ -130,27 +160,40 @@ impl Rules {
     /// Is it one of the agent's own places? A search leaves these out.
     #[must_use]
     pub fn is_protected(&self, dir: DirId, below: &RelPath) -> bool {
-        match self.locate(dir, below) {
-            Ok(location) => self.protects(&location),
+        match self.places(dir, below) {
+            Ok(places) => places.iter().any(|location| self.protects(location)),
             Err(_) => true,
         }
+    }
+
+    /// Where a place below a directory lies, seen from `/`, by each of its names.
+    fn places(&self, dir: DirId, below: &RelPath) -> Result<Vec<RelPath>, Denial> {
+        let mut places = self.other_places(dir, below)?;
+        places.insert(0, self.locate(dir, below)?);
+        Ok(places)
     }
 
     /// Whether the place is one of the agent's own, or one lies below it:
     /// whoever sees all of it sees that, too.
     #[must_use]
     pub fn touches_protected(&self, dir: DirId, below: &RelPath) -> bool {
-        match self.locate(dir, below) {
-            Ok(location) => {
-                let above = self
-                    .protected
-                    .iter()
-                    .any(|place| place.starts_with(&location))
-                    && !fault::is(Fault::ProtectedPathsArePlain);
-                above || self.protects(&location)
+        match self.places(dir, below) {
+            Ok(places) => {
+                let touches = |location: &RelPath| self.holds_protected(location);
+                let mut inside = self.aliases_below(dir, below);
+                places.iter().any(touches) || inside.any(|(_, at)| touches(at))
             }
             Err(_) => true,
         }
+    }
+
+    /// Whether one of the agent's own places lies at `location`, above it or below it.
+    fn holds_protected(&self, location: &RelPath) -> bool {
+        let is_below = self
+            .protected
+            .iter()
+            .any(|place| place.starts_with(location));
+        (is_below && !fault::is(Fault::ProtectedPathsArePlain)) || self.protects(location)
     }
 
     fn protects(&self, location: &RelPath) -> bool {
@@ -165,12 +208,22 @@ impl Rules {
     /// the agent's own files, which is nothing.
     #[must_use]
     pub fn shown_to_commands(&self, dir: DirId, below: &RelPath) -> Shown {
-        match self.locate(dir, below) {
-            Ok(_) if self.touches_protected(dir, below) => Shown::Nothing,
-            Ok(_) if fault::is(Fault::RulesSpareCommands) => Shown::AllBut(Withheld::default()),
-            Ok(location) => withheld::shown(self.configured(), &location),
-            Err(_) => Shown::Nothing,
+        let Ok(places) = self.places(dir, below) else {
+            return Shown::Nothing;
+        };
+        if self.touches_protected(dir, below) {
+            return Shown::Nothing;
         }
+        if fault::is(Fault::RulesSpareCommands) {
+            return Shown::AllBut(Withheld::default());
+        }
+        let shown = |location: &RelPath| withheld::shown(self.configured(), location);
+        let by_each_name = places.iter().map(shown);
+        let all = by_each_name.fold(Shown::AllBut(Withheld::default()), Shown::narrowed);
+        let inside = self.aliases_below(dir, below);
+        inside.fold(all, |all, (from, at)| {
+            all.narrowed(shown(at).seen_from(&from))
+        })
     }
 
     /// The rules that may keep something from a command.
@@ -205,9 +258,9 @@ impl Rules {
             .dirs
             .iter()
             .enumerate()
-            .filter(|(_, dir)| location.starts_with(dir))
-            .max_by_key(|(_, dir)| dir.components().count())?;
-        let below = location.strip_prefix(dir)?;
+            .filter(|(_, dir)| location.starts_with(&dir.at))
+            .max_by_key(|(_, dir)| dir.at.components().count())?;
+        let below = location.strip_prefix(&dir.at)?;
         let index = u32::try_from(index).ok()?;
         Some((DirId::new(self.session, index), below))
     }
@@ -223,8 +276,9 @@ impl Rules {
         let location = self.locate(*dir, below);
         let workspace = self.dirs.first();
         fault::is(Fault::ModesReachOut)
-            || workspace
-                .is_some_and(|workspace| location.is_ok_and(|place| place.starts_with(workspace)))
+            || workspace.is_some_and(|workspace| {
+                location.is_ok_and(|place| place.starts_with(&workspace.at))
+            })
     }
 
     /// The capability an action needs, in words that mean the same in any session.
@@ -248,24 +302,39 @@ impl Rules {
     /// What stands above every grant about this action, the strictest first.
     #[must_use]
     pub fn judge(&self, tool: Tool, action: &Action) -> Judgement {
-        let location = match action.object() {
-            Object::Dir { dir, below, .. } => match self.locate(*dir, below) {
-                Ok(location) => Some(location),
-                Err(denial) => {
-                    return Judgement::Deny(
-                        denial.code(),
-                        RuleRef::builtin("builtin.unknown-place"),
-                    );
-                }
-            },
-            Object::Program(_)
-            | Object::Host(_)
-            | Object::Secret(_)
-            | Object::Model(_)
-            | Object::Session
-            | Object::Extension(_) => None,
+        let unknown = |denial: Denial| {
+            Judgement::Deny(denial.code(), RuleRef::builtin("builtin.unknown-place"))
         };
-        let lasting = match &location {
+        let Object::Dir { dir, below, .. } = action.object() else {
+            return self.judge_at(tool, action, None);
+        };
+        let first = match self.locate(*dir, below) {
+            Ok(location) => self.judge_at(tool, action, Some(&location)),
+            Err(denial) => return unknown(denial),
+        };
+        match self.other_places(*dir, below) {
+            Ok(others) => {
+                let judged = others
+                    .iter()
+                    .map(|location| self.judge_at(tool, action, Some(location)));
+                let taken_along = self.takes_along(action.verb(), *dir, below);
+                judged.chain(taken_along).fold(first, Judgement::stricter)
+            }
+            Err(denial) => unknown(denial),
+        }
+    }
+
+    /// What goes with a directory that is removed, by another name of it.
+    fn takes_along(&self, verb: Verb, dir: DirId, below: &RelPath) -> Option<Judgement> {
+        let rule = NonWaivable::OwnFiles;
+        let mut inside = self.aliases_below(dir, below);
+        let is_own = verb == Verb::FsDelete && inside.any(|(_, at)| self.holds_protected(at));
+        is_own.then(|| Judgement::Deny(rule.code(), RuleRef::builtin(rule.id())))
+    }
+
+    /// What stands above every grant about this action where it is done at `location`.
+    fn judge_at(&self, tool: Tool, action: &Action, location: Option<&RelPath>) -> Judgement {
+        let lasting = match location {
             Some(location) if self.reaches_protected(action.verb(), location) => {
                 Some(NonWaivable::OwnFiles)
             }
@@ -275,8 +344,8 @@ impl Rules {
         if let Some(rule) = lasting {
             return Judgement::Deny(rule.code(), RuleRef::builtin(rule.id()));
         }
-        let configured = self.configured.strictest(action, location.as_ref());
-        let sensitive = match &location {
+        let configured = self.configured.strictest(action, location);
+        let sensitive = match location {
             Some(location) => self.sensitivity_of(tool, action, location),
             None => Sensitivity::Plain,
         };
@@ -311,8 +380,12 @@ impl Rules {
     #[must_use]
     pub fn sensitivity(&self, tool: Tool, action: &Action) -> Sensitivity {
         match action.object() {
-            Object::Dir { dir, below, .. } => match self.locate(*dir, below) {
-                Ok(location) => self.sensitivity_of(tool, action, &location),
+            Object::Dir { dir, below, .. } => match self.places(*dir, below) {
+                Ok(places) => places
+                    .iter()
+                    .map(|location| self.sensitivity_of(tool, action, location))
+                    .find(|judged| *judged != Sensitivity::Plain)
+                    .unwrap_or(Sensitivity::Plain),
                 Err(_) => Sensitivity::Sensitive("a place that is not known"),
             },
             Object::Program(_)

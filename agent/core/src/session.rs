@@ -154,6 +154,15 @@ impl Session {
         self.rules.add_dir(location)
     }
 
+    /// What lies at `below` in a directory lies at `at` as well, seen from `/`: what is said of
+    /// either name counts for both, the strictest first.
+    ///
+    /// # Errors
+    /// `no-cap` for a directory of another session; `limit-reached`.
+    pub fn also_lies(&mut self, dir: DirId, below: RelPath, at: RelPath) -> Result<(), Denial> {
+        self.rules.also_lies(dir, below, at)
+    }
+
     /// Makes the user be asked each time about `place` (seen from `/`) and what lies below it.
     ///
     /// # Errors

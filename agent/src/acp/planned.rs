@@ -168,9 +168,10 @@ pub fn summed_up(machine: &Machine) -> String {
         reports.filter(|report| of(&report.status)).count()
     };
     format!(
-        "{} done, {} failed, {} skipped",
+        "{} done, {} failed, {} refused, {} skipped",
         count(|status| matches!(status, Status::Done | Status::Already)),
-        count(|status| matches!(status, Status::Failed(_))),
+        count(|status| matches!(status, Status::Failed(why) if *why != Failure::Refused)),
+        count(|status| matches!(status, Status::Failed(Failure::Refused))),
         count(|status| matches!(status, Status::Skipped(_))),
     )
 }

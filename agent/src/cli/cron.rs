@@ -383,6 +383,7 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
     ));
     let run = runner.run(&job, &now, &Lent::default());
     let code = match &run.became.error {
+        None if run.was_refused => exit::REFUSED,
         None => exit::OK,
         Some(_) if run.was_refused => exit::REFUSED,
         Some(_) => runner.trouble.take().unwrap_or(exit::TOOL_FAILED),
@@ -394,6 +395,15 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
             say(&format!("job {}: {why}", on_one_line(&id)));
         }
         None => println!("{}", visible(&run.said)),
+    }
+    for line in &run.refused {
+        say(&format!("job {}: {}", on_one_line(&id), on_one_line(line)));
+    }
+    if !run.refused.is_empty() {
+        say(&format!(
+            "nobody could be asked; `hermitcrab cron grant {} VERB=PLACE` grants the job what is wanted",
+            on_one_line(&id)
+        ));
     }
     if let Some(document) = &run.document {
         shelf

@@ -10,7 +10,11 @@ use std::{
 use hermitcrab_core::{authority::DirId, path::RelPath, session::Event};
 use hermitcrab_sandbox::dircap::DirCap;
 
-use super::{RuntimeError, machine::Machine};
+use super::{
+    RuntimeError,
+    machine::Machine,
+    other_names::{OtherName, other_names},
+};
 use crate::audit::printed::note_of_dir;
 
 /// An open directory and the path it was opened at.
@@ -81,6 +85,15 @@ impl Mounts {
             .arrange(|session| session.add_dir(place))
             .map_err(RuntimeError::Limit)?;
         let cap = open(id).map_err(|error| RuntimeError::Directory(path.clone(), error))?;
+        // What is said of a place by another path of it holds for it by this one.
+        let others =
+            other_names(&lies).map_err(|error| RuntimeError::Directory(path.clone(), error))?;
+        for OtherName { below, at } in others {
+            let (below, at) = (from_root(&Path::new("/").join(below))?, from_root(&at)?);
+            machine
+                .arrange(|session| session.also_lies(id, below, at))
+                .map_err(RuntimeError::Limit)?;
+        }
         // Records name it by its number; whoever reads them finds its path here.
         let spelled = match from_root(&path)? {
             below if below.is_root() => "/".to_owned(),

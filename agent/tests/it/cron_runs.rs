@@ -96,7 +96,14 @@ fn what_another_job_came_to_is_read_as_data_that_no_grant_vouches_for() {
     assert!(ran.out.contains("three new"), "{ran:?}");
     std::thread::sleep(Duration::from_millis(1100));
     let ran = due(1);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // Its model says that it wrote, and its user reads that it did not, and what lets it.
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    for part in [
+        format!("job {id}: a call of `write_file` was refused: "),
+        format!("`hermitcrab cron grant {id} VERB=PLACE` grants"),
+    ] {
+        assert!(ran.err.contains(&part), "{part}: {ran:?}");
+    }
     let document = kept(&home, &id);
     let told = format!("## Output from job '{first}'\n");
     assert!(

@@ -83,6 +83,7 @@ mod midrun;
 mod model_http;
 mod model_process;
 mod model_retries;
+mod mounted_twice;
 mod narrow;
 mod network;
 mod on_terminal;

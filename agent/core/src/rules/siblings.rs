@@ -18,6 +18,8 @@ pub struct Siblings<'r> {
     verb: Verb,
     /// The directory seen from `/`, if it is known.
     location: Option<RelPath>,
+    /// The directory itself, where what lies in it has other names.
+    by_each_name: Option<(DirId, RelPath)>,
     /// What it is that the directory lies in, where its content is about keys.
     secret_dir: Option<&'static str>,
     /// Nothing else about where it lies has to be looked at for each name.
@@ -48,6 +50,7 @@ impl Rules {
             secret_dir: location.as_ref().and_then(sensitive::secret_dir),
             location,
             names_decide,
+            by_each_name: self.has_aliases(dir).then(|| (dir, below.clone())),
         }
     }
 }
@@ -56,6 +59,9 @@ impl Siblings<'_> {
     /// Must the user be asked about this name each time, whatever is held?
     #[must_use]
     pub fn sensitivity(&self, name: &[u8]) -> Sensitivity {
+        if let Some((dir, below)) = &self.by_each_name {
+            return self.of_each_name(*dir, below, name);
+        }
         if self.names_decide && !sensitive::may_begin_a_chain(name) {
             return sensitive::judge_name(self.verb, name, self.secret_dir);
         }
@@ -64,5 +70,20 @@ impl Siblings<'_> {
             Some(location) => self.rules.sensitivity_at(self.tool, self.verb, &location),
             None => Sensitivity::Sensitive("a place that is not known"),
         }
+    }
+
+    fn of_each_name(&self, dir: DirId, below: &RelPath, name: &[u8]) -> Sensitivity {
+        let places = below
+            .child(name)
+            .ok()
+            .and_then(|child| self.rules.places(dir, &child).ok());
+        let Some(places) = places else {
+            return Sensitivity::Sensitive("a place that is not known");
+        };
+        let judged = |place| self.rules.sensitivity_at(self.tool, self.verb, place);
+        let mut judged = places.iter().map(judged);
+        judged
+            .find(|judged| *judged != Sensitivity::Plain)
+            .unwrap_or(Sensitivity::Plain)
     }
 }

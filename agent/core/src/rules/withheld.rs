@@ -37,12 +37,55 @@ impl Withheld {
         self.places.is_empty() && self.names.is_empty()
     }
 
+    fn in_order(&mut self) {
+        self.places.sort();
+        self.places.dedup();
+        self.names.sort();
+        self.names.dedup();
+    }
+
     /// Is everything of this name withheld? Case is ignored.
     #[must_use]
     pub fn has_name(&self, name: &[u8]) -> bool {
         self.names
             .iter()
             .any(|pattern| name_matches(pattern.as_bytes(), name))
+    }
+}
+
+impl Shown {
+    /// What two leave.
+    pub(super) fn narrowed(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::AllBut(mut withheld), Self::AllBut(more)) => {
+                withheld.places.extend(more.places);
+                withheld.names.extend(more.names);
+                withheld.in_order();
+                Self::AllBut(withheld)
+            }
+            _ => Self::Nothing,
+        }
+    }
+
+    /// The same as seen from a directory in which this one lies at `from`.
+    pub(super) fn seen_from(self, from: &RelPath) -> Self {
+        match self {
+            Self::Nothing => Self::AllBut(Withheld {
+                places: alloc::vec![from.clone()],
+                names: Vec::new(),
+            }),
+            Self::AllBut(withheld) => {
+                let places = withheld.places.iter().map(|place| from.join(place));
+                match places.collect() {
+                    Ok(places) => Self::AllBut(Withheld {
+                        places,
+                        names: withheld.names,
+                    }),
+                    // What cannot be named cannot be left out.
+                    Err(_) => Self::Nothing,
+                }
+            }
+        }
     }
 }
 
@@ -77,10 +120,7 @@ pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
             ) => {}
         }
     }
-    withheld.places.sort();
-    withheld.places.dedup();
-    withheld.names.sort();
-    withheld.names.dedup();
+    withheld.in_order();
     Shown::AllBut(withheld)
 }
 

@@ -1,5 +1,6 @@
 //! What the core decides: one test binary, one file for each subject.
 
+mod aliases;
 mod batch;
 mod consent;
 mod contract;

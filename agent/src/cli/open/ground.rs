@@ -28,7 +28,7 @@ use crate::{
     exit,
     model::{self, Backend},
     ports::Clock as _,
-    runtime::{RuntimeConfig, led_to, names_of},
+    runtime::{RuntimeConfig, led_to, names_of, other_names},
     screen::visible,
     store::{
         State, StateError,
@@ -240,12 +240,35 @@ impl Ground {
                 format!("it belongs to the agent's own `{}`", shown(own))
             }
             Some(own) => format!("the agent's own `{}` is below it", shown(own)),
-            None => never_shown(workspace)?.to_owned(),
+            None => match never_shown(workspace) {
+                Some(why) => why.to_owned(),
+                None => self.own_by_another_name()?,
+            },
         };
         Some(format!(
             "`{}` cannot be worked in, because {why}",
             shown(workspace)
         ))
+    }
+
+    /// The agent's own place that lies in the workspace by another path, or around it: a file
+    /// system can be mounted at several.
+    fn own_by_another_name(&self) -> Option<String> {
+        let names = match other_names(&self.workspace) {
+            Ok(names) => names,
+            Err(error) => return Some(format!("the list of what is mounted is not read: {error}")),
+        };
+        let shown = |path: &Path| visible(&path.display().to_string());
+        names.iter().find_map(|name| {
+            let overlaps = |own: &&PathBuf| own.starts_with(&name.at) || name.at.starts_with(own);
+            let own = self.own.iter().find(overlaps)?;
+            Some(format!(
+                "`{}` is the same as `{}`, and the agent's own `{}` lies there",
+                shown(&self.workspace.join(&name.below)),
+                shown(&name.at),
+                shown(own)
+            ))
+        })
     }
 
     /// Where keys of servers outside are looked for.

@@ -24,8 +24,10 @@ pub struct JobRun {
     pub said: String,
     /// What is noted in the list of jobs.
     pub became: Became,
-    /// Whether it failed because something was refused.
+    /// Whether something was refused, be it that it went on without.
     pub was_refused: bool,
+    /// What was refused to its model, a line each.
+    pub refused: Vec<String>,
     /// What the run had seen by its end: no cleaner is what it reports.
     pub label: Option<Label>,
 }
