@@ -48,6 +48,7 @@ mod moved;
 mod noted;
 mod parents;
 mod plan;
+mod put_back;
 mod record;
 mod recover;
 mod retain;
@@ -78,7 +79,7 @@ pub use self::former::Former;
 pub use self::incoming::Incoming;
 pub use self::parents::{NewFile, Placed};
 pub use self::record::{Record, Written};
-pub use self::recover::Recovered;
+pub use self::recover::{Recovered, Unreached};
 pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};
 pub use self::steps::{Then, Watch};
 pub use self::undo::{Undo, UndoError};
@@ -185,10 +186,14 @@ pub enum JournalError {
     NotOurs(String, &'static str),
     /// A part of it does not hold; that part was set aside under this name.
     Broken(String, String),
+    /// It holds, and another version of the program wrote it; nothing was touched.
+    Foreign(String),
     /// There is no such commit.
     Unknown(CommitId),
     /// This one is half done in that directory, whose file system does not answer.
     Waits(CommitId, PathBuf),
+    /// This one is half done in a directory that cannot be reached.
+    Unreached(Box<Unreached>),
 }
 
 impl Journal {
@@ -294,9 +299,12 @@ impl Journal {
         let mut kept = Vec::new();
         for number in self.numbers()? {
             let entry = Entry::open(self, number)?;
-            // What does not hold was reported when the journal was opened.
-            if let Ok(Some(plan)) = entry.plan() {
-                kept.push(Kept::of(&plan, entry.is_stuck()?));
+            match entry.plan() {
+                Ok(Some(plan)) => kept.push(Kept::of(&plan, entry.is_stuck()?)),
+                // It may be the newest, which nobody may overlook.
+                Err(error @ JournalError::Foreign(_)) => return Err(error),
+                // What does not hold was reported when the journal was opened.
+                Ok(None) | Err(_) => {}
             }
         }
         Ok(kept)
@@ -465,7 +473,12 @@ impl fmt::Display for JournalError {
                 f,
                 "a commit in the journal could not be taken back: {why}; it is kept as `{place}`, compare the files it names with what they should be"
             ),
+            Self::Foreign(place) => write!(
+                f,
+                "the commit in `{place}` was written by another version of hermitcrab, which this one cannot read; nothing was touched, use the version that wrote it, or a newer one"
+            ),
             Self::Unknown(id) => write!(f, "there is no commit {id} in the journal"),
+            Self::Unreached(unreached) => write!(f, "{unreached}"),
             Self::Waits(id, at) => write!(
                 f,
                 "commit {id} is half done in `{}`, whose file system does not answer, and is taken back before anything else is done there; have it answer, then try again",

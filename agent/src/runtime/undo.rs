@@ -356,6 +356,7 @@ pub fn recovered_words(recovered: &Recovered) -> Vec<String> {
             at.display()
         ));
     }
+    notes.extend(recovered.unreached.iter().map(ToString::to_string));
     for (place, why) in &recovered.broken {
         notes.push(format!("a commit is set aside as {place}: {why}"));
     }

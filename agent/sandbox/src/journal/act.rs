@@ -39,10 +39,13 @@ pub(super) fn forward(ground: &Ground<'_>, op: &Op) -> Result<(), FsError> {
         Act::Take { before } => take(ground, &op.path, *before),
         Act::Meta { before, after } => {
             let dir = open_dir(ground.root, &op.path)?;
-            if Meta::of(&dir, before, after, &op.path)? != *before {
+            let (now, is_opened) = look_into(ground.steps, &dir, (before, after), &op.path)?;
+            let mode = if is_opened { after.mode } else { before.mode };
+            if (now.mode, &now.xattrs) != (mode, &before.xattrs) {
+                close_again(ground.steps, &dir, is_opened.then_some(before), &op.path)?;
                 return Err(changed(&op.path));
             }
-            set_meta(ground.steps, &dir, before, after, &op.path)
+            set_meta(ground.steps, &dir, &now, after, &op.path)
         }
         Act::Move { to, what, holds } => moved::forward(ground, &op.path, to, (*what, *holds)),
         Act::Mode(change) => mode::forward(ground, &op.path, *change),
@@ -105,11 +108,14 @@ pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
             }
         }
         Act::Meta { before, after } => {
-            let Ok(dir) = open_dir(ground.root, path) else {
-                return Ok(Back::Kept);
+            let dir = match open_dir(ground.root, path) {
+                Err(FsError::Denied(_)) => return Ok(Back::Kept),
+                // What is in the way may go.
+                opened => opened?,
             };
-            let now = Meta::of(&dir, before, after, path)?;
+            let (now, is_opened) = look_into(ground.steps, &dir, (after, before), path)?;
             if !now.lies_between(before, after) {
+                close_again(ground.steps, &dir, is_opened.then_some(after), path)?;
                 return Ok(Back::Kept);
             }
             set_meta(ground.steps, &dir, &now, before, path)?;
@@ -186,7 +192,11 @@ fn fits_now(
         };
         let now = match ahead.metas.get(&op.path) {
             Some(meta) => meta.clone(),
-            None => Meta::of(&dir, before, after, &op.path)?,
+            None => match Meta::of(&dir, before, after, &op.path) {
+                // It is compared when the step opens it.
+                Err(error) if opens(&dir, (before, after), &error) => before.clone(),
+                found => found?,
+            },
         };
         ahead.note(op);
         return Ok(match now {
@@ -409,6 +419,45 @@ impl Meta {
     }
 }
 
+/// Whether what could not be looked at is a directory whose attributes are behind its mode,
+/// which is that of `now` and comes to be another.
+fn opens(dir: &OwnedFd, (now, then): (&Meta, &Meta), error: &FsError) -> bool {
+    matches!(error, FsError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+        && now.mode != then.mode
+        && rustix::fs::fstat(dir).is_ok_and(|stat| mode_of(&stat) == now.mode)
+}
+
+/// How a directory is that is to be as `then`, and is as `now`, or on the way. Where its
+/// attributes cannot be read for its mode, it gets the mode it is to have first, and that is
+/// said.
+fn look_into(
+    steps: &Steps,
+    dir: &OwnedFd,
+    (now, then): (&Meta, &Meta),
+    path: &RelPath,
+) -> Result<(Meta, bool), FsError> {
+    match Meta::of(dir, now, then, path) {
+        Err(error) if opens(dir, (now, then), &error) => {
+            set_mode(steps, dir, then.mode, path)?;
+            Ok((Meta::of(dir, now, then, path)?, true))
+        }
+        found => Ok((found?, false)),
+    }
+}
+
+/// Gives back the mode of one that was opened only to be looked at, if one was.
+fn close_again(
+    steps: &Steps,
+    dir: &OwnedFd,
+    opened: Option<&Meta>,
+    path: &RelPath,
+) -> Result<(), FsError> {
+    match opened {
+        Some(was) => set_mode(steps, dir, was.mode, path),
+        None => Ok(()),
+    }
+}
+
 fn read_xattrs(dir: &OwnedFd, path: &RelPath) -> Result<Xattrs, FsError> {
     let readable = rustix::fs::openat(
         dir,
@@ -451,14 +500,19 @@ fn set_meta(
             Err(errno) => return Err(FsError::io("set an attribute of", path, errno)),
         }
     }
-    if from.mode != to.mode {
-        steps
-            .pass("set a mode")
-            .map_err(|source| failed("set the mode of", path, source))?;
-        rustix::fs::chmod(&itself, Mode::from_raw_mode(to.mode))
-            .map_err(|errno| FsError::io("set the mode of", path, errno))?;
+    match from.mode == to.mode {
+        true => Ok(()),
+        false => set_mode(steps, dir, to.mode, path),
     }
-    Ok(())
+}
+
+fn set_mode(steps: &Steps, dir: &OwnedFd, mode: u32, path: &RelPath) -> Result<(), FsError> {
+    steps
+        .pass("set a mode")
+        .map_err(|source| failed("set the mode of", path, source))?;
+    let itself = format!("/proc/self/fd/{}", dir.as_raw_fd());
+    rustix::fs::chmod(&itself, Mode::from_raw_mode(mode))
+        .map_err(|errno| FsError::io("set the mode of", path, errno))
 }
 
 /// A directory by itself, whatever its mode; a link is none.

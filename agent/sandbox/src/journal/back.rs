@@ -3,8 +3,7 @@
 //! Last first. A step that cannot be taken back now keeps none from it but those that
 //! happened at the same names or around them: what it waits for may come years later, and
 //! until then as much as can be is as it was. As long as any waits, the plan stays as it is,
-//! and whoever uses the journal next takes the same steps back again, of which those that
-//! were taken back are seen to be.
+//! and whoever uses the journal next takes back those that are left ([`super::put_back`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd as _;
@@ -16,10 +15,20 @@ use rustix::fs::AtFlags;
 use super::commit::Prepared;
 use super::entry::State;
 use super::failed::{Failed, NotYet, Stuck, StuckWhy};
-use super::ground::Back;
+use super::ground::{Back, Ground};
 use super::plan::{Act, Op, Plan};
 use super::{Journal, act};
 use crate::dircap::{FsError, Thing};
+
+/// What came of taking steps back.
+struct Stepped {
+    /// Those that are back, or never were taken, those of earlier attempts included.
+    back: BTreeSet<usize>,
+    /// At which somebody changed the place.
+    kept: Vec<usize>,
+    /// Which names wait.
+    waits: Vec<Stuck>,
+}
 
 /// Which names wait, so that what depends on one of them is left until it has come.
 #[derive(Default)]
@@ -35,11 +44,7 @@ impl Prepared<'_> {
     /// # Errors
     /// Something could not be put back yet, or it is not known whether it was.
     pub(super) fn take_back(self, journal: &Journal) -> Result<Vec<Stuck>, NotYet> {
-        let (kept, waits) = self.step_back(journal);
-        let stuck = self.left_alone(&kept);
-        if !waits.is_empty() {
-            return Err(NotYet(waits.into_iter().chain(stuck).collect()));
-        }
+        let stuck = self.take_back_reached(journal)?;
         let roots = self.plan.roots.clone();
         self.end_taking_back(journal, stuck.clone())
             .map_err(|failed| {
@@ -48,16 +53,46 @@ impl Prepared<'_> {
             })
     }
 
-    /// Takes every step back that can be. Says at which somebody changed the place, and
-    /// which names wait.
-    fn step_back(&self, journal: &Journal) -> (Vec<usize>, Vec<Stuck>) {
+    /// Takes back whatever was done in the directories that are open, of which others may
+    /// be to come; names what was left alone.
+    ///
+    /// # Errors
+    /// Something could not be put back yet.
+    pub(super) fn take_back_reached(&self, journal: &Journal) -> Result<Vec<Stuck>, NotYet> {
+        let Stepped {
+            back,
+            kept,
+            mut waits,
+        } = self.step_back(journal);
+        let stuck = self.left_alone(&kept);
+        if !waits.is_empty() || self.grounds.len() < self.plan.roots.len() {
+            // What is not on the disk is looked at again, and so is what cannot be noted.
+            let flushed = self.flush_targets(journal).is_ok();
+            let _noted = flushed.then(|| self.entry.note_back(&back));
+        }
+        if waits.is_empty() {
+            return Ok(stuck);
+        }
+        waits.extend(stuck);
+        Err(NotYet(waits))
+    }
+
+    /// Takes every step back that can be.
+    fn step_back(&self, journal: &Journal) -> Stepped {
         let brought = brought_by(&self.plan);
         let (mut waiting, mut kept, mut waits) = (Waiting::default(), Vec::new(), Vec::new());
+        let mut back = self.entry.noted_back();
         for (at, op) in self.plan.ops.iter().enumerate().rev() {
+            if back.contains(&at) || !self.grounds.contains_key(&op.root) {
+                continue;
+            }
             let why = match waiting.keeps(op) {
                 Some(first) => format!("`{first}` comes first"),
                 None => match self.one_back(journal, at, &brought) {
-                    Ok(Back::Done) => continue,
+                    Ok(Back::Done) => {
+                        back.insert(at);
+                        continue;
+                    }
                     Ok(Back::Kept) => {
                         kept.push(at);
                         continue;
@@ -77,7 +112,7 @@ impl Prepared<'_> {
                 break;
             }
         }
-        (kept, waits)
+        Stepped { back, kept, waits }
     }
 
     /// Under which name a thing is that was moved and is to be moved back.
@@ -85,7 +120,7 @@ impl Prepared<'_> {
         let Act::Move { to, what, .. } = &op.act else {
             return None;
         };
-        let ground = self.grounds.get(op.root)?;
+        let ground = self.grounds.get(&op.root)?;
         let there = Thing::at(ground.root.as_fd(), to).ok()?;
         (there == Some(*what)).then_some(to)
     }
@@ -96,8 +131,9 @@ impl Prepared<'_> {
         at: usize,
         brought: &BTreeMap<(usize, &RelPath), usize>,
     ) -> Result<Back, FsError> {
+        let ground_of = |at: usize| self.ground(journal, at, self.plan.ops.get(at)?);
         let op = self.plan.ops.get(at);
-        let Some((op, ground)) = op.and_then(|op| Some((op, self.ground(journal, at, op)?))) else {
+        let Some((op, ground)) = op.and_then(|op| Some((op, ground_of(at)?))) else {
             return Ok(Back::Done);
         };
         // What has the name of a directory that never came is nobody's that was to be changed.
@@ -105,25 +141,11 @@ impl Prepared<'_> {
             && let Some(first) = brought
                 .get(&(op.root, &op.path))
                 .filter(|first| **first < at)
-            && self.never_came(journal, *first)?
+            && never_came(&self.plan, *first, &ground_of)?
         {
             return Ok(Back::Done);
         }
         act::backward(&ground, op)
-    }
-
-    /// Whether what a step was to bring is where it was staged.
-    fn never_came(&self, journal: &Journal, at: usize) -> Result<bool, FsError> {
-        let Some(op) = self.plan.ops.get(at) else {
-            return Ok(false);
-        };
-        let (Act::Put { staged } | Act::Swap { staged, .. }) = &op.act else {
-            return Ok(false);
-        };
-        match self.ground(journal, at, op) {
-            Some(ground) => Ok(ground.inode()? == Some(staged.inode)),
-            None => Ok(false),
-        }
     }
 
     /// Says that it is taken back, but for what was left alone.
@@ -167,13 +189,32 @@ impl Prepared<'_> {
     }
 }
 
+/// Whether what a step was to bring is where it was staged, or has its old name.
+pub(super) fn never_came<'g>(
+    plan: &Plan,
+    at: usize,
+    ground_of: &dyn Fn(usize) -> Option<Ground<'g>>,
+) -> Result<bool, FsError> {
+    let Some((op, ground)) = plan.ops.get(at).zip(ground_of(at)) else {
+        return Ok(false);
+    };
+    match &op.act {
+        Act::Put { staged } | Act::Swap { staged, .. } => Ok(ground.inode()? == Some(staged.inode)),
+        Act::Move { what, .. } => Ok(Thing::at(ground.root, &op.path)? == Some(*what)),
+        Act::Take { .. } | Act::Meta { .. } | Act::Mode(_) => Ok(false),
+    }
+}
+
 /// The first step that brings something under each name.
-fn brought_by(plan: &Plan) -> BTreeMap<(usize, &RelPath), usize> {
+pub(super) fn brought_by(plan: &Plan) -> BTreeMap<(usize, &RelPath), usize> {
     let mut brought = BTreeMap::new();
     for (at, op) in plan.ops.iter().enumerate() {
-        if matches!(op.act, Act::Put { .. } | Act::Swap { .. }) {
-            brought.entry((op.root, &op.path)).or_insert(at);
-        }
+        let name = match &op.act {
+            Act::Put { .. } | Act::Swap { .. } => &op.path,
+            Act::Move { to, .. } => to,
+            Act::Take { .. } | Act::Meta { .. } | Act::Mode(_) => continue,
+        };
+        brought.entry((op.root, name)).or_insert(at);
     }
     brought
 }

@@ -66,7 +66,8 @@ pub struct Commit {
 pub(super) struct Prepared<'j> {
     pub entry: Entry<'j>,
     pub plan: Plan,
-    pub grounds: Vec<Opened>,
+    /// By the number of their directory; all of them, but where one cannot be reached any more.
+    pub grounds: BTreeMap<usize, Opened>,
 }
 
 impl Journal {
@@ -211,7 +212,7 @@ pub(super) fn finish_preparing<'j>(
         Ok(()) => Ok(Prepared {
             entry,
             plan,
-            grounds,
+            grounds: grounds.into_iter().enumerate().collect(),
         }),
         Err(failed) => {
             let roots = grounds.iter().map(|ground| ground.root.as_fd());
@@ -325,7 +326,7 @@ impl Prepared<'_> {
             if let Some(progress) = progress {
                 progress.begins(at);
             }
-            if let Some(ground) = self.grounds.get(op.root) {
+            if let Some(ground) = self.grounds.get(&op.root) {
                 times.note(op, ground.root.as_fd());
             }
             let done = match self.ground(journal, at, op).filter(|_| shields(op)) {
@@ -344,8 +345,8 @@ impl Prepared<'_> {
                 return Err(Box::new(self.give_up(journal, failed)));
             }
         }
-        for (number, ground) in self.grounds.iter().enumerate() {
-            times.give_back(number, ground.root.as_fd());
+        for (number, ground) in &self.grounds {
+            times.give_back(*number, ground.root.as_fd());
         }
         let finished = self.flush_targets(journal).and_then(|()| {
             let kept = self.bring_home(journal)?;
@@ -386,7 +387,7 @@ impl Prepared<'_> {
         at: usize,
         op: &Op,
     ) -> Option<Ground<'a>> {
-        let opened = self.grounds.get(op.root)?;
+        let opened = self.grounds.get(&op.root)?;
         Some(Ground {
             steps: &journal.steps,
             root: opened.root.as_fd(),
@@ -438,14 +439,14 @@ impl Prepared<'_> {
         let given_modes = self.plan.ops.iter();
         let given_modes = given_modes.filter(|op| matches!(op.act, Act::Mode(_)));
         if parents.len().saturating_add(given_modes.clone().count()) > FLUSHED_ONE_BY_ONE_MAX {
-            for (part, ground) in self.grounds.iter().enumerate() {
+            for (part, ground) in &self.grounds {
                 rustix::fs::syncfs(&ground.root)
-                    .map_err(|errno| failed(part, &RelPath::root(), errno))?;
+                    .map_err(|errno| failed(*part, &RelPath::root(), errno))?;
             }
             return Ok(());
         }
         for (root, path) in &parents {
-            let Some(ground) = self.grounds.get(*root) else {
+            let Some(ground) = self.grounds.get(root) else {
                 continue;
             };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -455,14 +456,14 @@ impl Prepared<'_> {
             }
         }
         for op in given_modes {
-            if let Some(ground) = self.grounds.get(op.root) {
+            if let Some(ground) = self.grounds.get(&op.root) {
                 mode::flush(ground.root.as_fd(), &op.path)
                     .map_err(|errno| failed(op.root, &op.path, errno))?;
             }
         }
-        for (part, ground) in self.grounds.iter().enumerate() {
+        for (part, ground) in &self.grounds {
             rustix::fs::fsync(&ground.area)
-                .map_err(|errno| failed(part, &RelPath::root(), errno))?;
+                .map_err(|errno| failed(*part, &RelPath::root(), errno))?;
         }
         Ok(())
     }
@@ -478,7 +479,7 @@ impl Prepared<'_> {
         let mut others = BTreeMap::new();
         for (at, op) in self.plan.ops.iter().enumerate() {
             let (Some(root), Some(ground)) =
-                (self.plan.roots.get(op.root), self.grounds.get(op.root))
+                (self.plan.roots.get(op.root), self.grounds.get(&op.root))
             else {
                 continue;
             };
@@ -527,7 +528,7 @@ impl Prepared<'_> {
 
     /// Removes the directories beside workspaces, or leaves them to whoever opens it next.
     pub(super) fn clear_beside(&self, journal: &Journal) {
-        let roots = self.grounds.iter().map(|ground| ground.root.as_fd());
+        let roots = self.grounds.values().map(|ground| ground.root.as_fd());
         let may = self.entry.begin_to_clear(&self.plan.roots).is_ok();
         if may && clear_areas(journal, &self.plan.roots, roots) {
             self.entry.forget_opening();

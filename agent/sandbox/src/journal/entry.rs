@@ -211,7 +211,11 @@ impl<'j> Entry<'j> {
         };
         let bytes = read_plain(&self.dir, state.file().as_bytes(), PLAN_BYTES_MAX)
             .map_err(|error| self.is_unread(&error))?;
-        let plan = Plan::decode(&bytes).map_err(|why| self.is_none(why))?;
+        let plan = Plan::decode(&bytes).map_err(|why| match why {
+            // It is as somebody wrote it.
+            plan::NO_PLAN | plan::OTHER_VERSION => JournalError::Foreign(self.place()),
+            why => self.is_none(why),
+        })?;
         if plan.number == self.number {
             Ok(Some(plan))
         } else {
@@ -222,7 +226,15 @@ impl<'j> Entry<'j> {
     /// What its plan says of itself; `None` before anything was written down. Whether it
     /// holds was looked at when the journal was opened.
     pub(super) fn brief(&self) -> Result<Option<Brief>, JournalError> {
-        Ok(self.briefly()?.map(|(_, brief)| brief))
+        let Some((file, brief)) = self.briefly()? else {
+            return Ok(None);
+        };
+        brief
+            .map(Some)
+            .map_err(|why| match plan::holds(file.as_fd()) {
+                Ok(true) => JournalError::Foreign(self.place()),
+                Ok(false) | Err(_) => self.is_none(why),
+            })
     }
 
     /// The same, of a plan that holds its own digest.
@@ -231,13 +243,19 @@ impl<'j> Entry<'j> {
             return Ok(None);
         };
         match plan::holds(file.as_fd()) {
-            Ok(true) => Ok(Some(brief)),
+            Ok(true) => brief
+                .map(Some)
+                .map_err(|_| JournalError::Foreign(self.place())),
             Ok(false) => Err(self.is_none(plan::OTHER_DIGEST)),
             Err(error) => Err(self.is_unread(&error)),
         }
     }
 
-    fn briefly(&self) -> Result<Option<(OwnedFd, Brief)>, JournalError> {
+    #[expect(
+        clippy::type_complexity,
+        reason = "why it is none is told by whoever knows whether it holds"
+    )]
+    fn briefly(&self) -> Result<Option<(OwnedFd, Result<Brief, &'static str>)>, JournalError> {
         let Some(state) = self.own_state()? else {
             return Ok(None);
         };
@@ -250,12 +268,10 @@ impl<'j> Entry<'j> {
             return Err(self.is_unread(&io::ErrorKind::FileTooLarge.into()));
         }
         let read = Brief::read(length, |into, at| read_at(&file, into, at));
-        let brief = read
-            .map_err(|error| self.is_unread(&error))?
-            .map_err(|why| self.is_none(why))?;
-        match brief.number == self.number {
-            true => Ok(Some((file, brief))),
-            false => Err(self.is_anothers()),
+        let brief = read.map_err(|error| self.is_unread(&error))?;
+        match &brief {
+            Ok(brief) if brief.number != self.number => Err(self.is_anothers()),
+            _ => Ok(Some((file, brief))),
         }
     }
 

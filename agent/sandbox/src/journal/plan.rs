@@ -1,9 +1,9 @@
 //! What a transaction is about to do, as it lies on the disk.
 //!
-//! The form is written and read by the same version of the program; it ends
-//! with the digest of everything before it. A plan that does not decode, does
-//! not hold its own digest, or is of another version is refused, never
-//! guessed at.
+//! The form ends with the digest of everything before it. A plan that does not
+//! hold its own digest is damaged. One that does, and does not decode or begins
+//! otherwise, is another version's: it is refused and left, never guessed at.
+//! So a kind of step may be added under the same first bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -27,6 +27,7 @@ pub(super) const DIGEST_BYTES: usize = 32;
 pub(super) const TOO_SHORT: &str = "it is shorter than any plan";
 pub(super) const OTHER_DIGEST: &str = "it does not hold its own digest";
 pub(super) const NO_PLAN: &str = "it does not decode";
+pub(super) const OTHER_VERSION: &str = "it is of another version, or none at all";
 /// A longer plan is none.
 pub(crate) const PLAN_BYTES_MAX: usize = 256 << 20;
 
@@ -144,9 +145,7 @@ impl Plan {
         if sha256(body) != Digest::from_bytes(*digest) {
             return Err(OTHER_DIGEST);
         }
-        let body = body
-            .strip_prefix(MAGIC)
-            .ok_or("it is of another version, or none at all")?;
+        let body = body.strip_prefix(MAGIC).ok_or(OTHER_VERSION)?;
         Self::read(body).map_err(|WireError| NO_PLAN)
     }
 

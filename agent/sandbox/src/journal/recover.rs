@@ -1,5 +1,7 @@
 //! What is done before anything else: nothing unfinished stays.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,17 +10,20 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermitcrab_core::fault::{self, Fault};
+use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::act;
 use super::areas::{Opened, clear_area};
-use super::commit::Prepared;
+use super::back::{brought_by, never_came};
+use super::commit::{Prepared, slot_of};
 use super::entry::{Entry, State};
 use super::failed::{NotYet, Stuck, StuckNames, StuckWhy};
-use super::ground::Ground;
-use super::plan::{Act, Plan, Root};
+use super::ground::{Ground, failed};
+use super::plan::{Act, Op, Plan, Root};
 use super::{CommitId, Journal, JournalError};
+use crate::dircap::FsError;
 use crate::patience::Patience;
 
 /// How long a directory's file system may take: less than others wait for the journal.
@@ -35,8 +40,41 @@ pub struct Recovered {
     /// Commits that were cut off in these directories, whose file system does not answer:
     /// they are taken back when it does, before anything else is done there.
     pub waiting: Vec<(CommitId, PathBuf)>,
+    /// Commits that were cut off in directories that cannot be reached: they are taken back
+    /// there when these are back.
+    pub unreached: Vec<Unreached>,
     /// Parts that do not hold: where they are kept now, and why.
     pub broken: Vec<(String, String)>,
+}
+
+/// A commit that is half done in a directory that cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreached {
+    /// Which one.
+    pub id: CommitId,
+    /// The directory.
+    pub at: PathBuf,
+    /// Why it cannot be reached, in a sentence with its name.
+    pub why: String,
+    /// Whether something else, or nothing, is there by now, so that it is in the way of nobody
+    /// who does something there.
+    pub is_elsewhere: bool,
+    /// Where what it displaced is kept.
+    pub kept: PathBuf,
+}
+
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            id, at, why, kept, ..
+        } = self;
+        write!(
+            f,
+            "commit {id} was cut off, and {why}; have `{}` be there and open as it was, and what is half done in it is taken back; only if it is gone for good, remove `{}`, where what it held before is kept",
+            at.display(),
+            kept.display()
+        )
+    }
 }
 
 impl Recovered {
@@ -103,10 +141,10 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
 
 fn take_back(
     journal: &Journal,
-    entry: Entry<'_>,
+    mut entry: Entry<'_>,
     recovered: &mut Recovered,
 ) -> Result<(), JournalError> {
-    let plan = match entry.plan() {
+    let mut plan = match entry.plan() {
         Ok(Some(plan)) => plan,
         Ok(None) => return Ok(()),
         Err(JournalError::Broken(_, why)) => {
@@ -132,24 +170,62 @@ fn take_back(
         recovered.waiting.push((id, path_of(root)));
         return Ok(());
     }
-    let grounds = match open_grounds(journal, &entry, &plan)? {
-        Ok(grounds) => grounds,
-        Err(why) => {
-            recovered.broken.push((entry.set_aside()?, why));
+    let mut unreached_before = usize::MAX;
+    loop {
+        let (grounds, unreached) = match open_grounds(journal, &entry, &plan) {
+            Ok(opened) => opened,
+            Err(why) => {
+                recovered.broken.push((entry.set_aside()?, why));
+                return Ok(());
+            }
+        };
+        let prepared = Prepared {
+            entry,
+            plan,
+            grounds,
+        };
+        if unreached.is_empty() {
+            match prepared.take_back(journal) {
+                Ok(stuck) if stuck.is_empty() => recovered.taken_back.push(id),
+                Ok(stuck) => recovered.stuck.push((id, stuck)),
+                Err(NotYet(waits)) => return Err(not_taken_back(journal, &waits)),
+            }
             return Ok(());
         }
-    };
-    let prepared = Prepared {
-        entry,
-        plan,
-        grounds,
-    };
-    match prepared.take_back(journal) {
-        Ok(stuck) if stuck.is_empty() => recovered.taken_back.push(id),
-        Ok(stuck) => recovered.stuck.push((id, stuck)),
-        Err(NotYet(waits)) => return Err(not_taken_back(journal, &waits)),
+        let taken_back = prepared.take_back_reached(journal);
+        Prepared { entry, plan, .. } = prepared;
+        // Together with what cannot be put back yet where it can be reached.
+        let stuck = taken_back.map_err(|NotYet(mut waits)| {
+            let unreached = unreached.iter().filter_map(|(number, unopened)| {
+                let root = plan.roots.get(*number)?;
+                let why = StuckWhy::Failed(unopened.why.clone());
+                Some(Stuck::at(root, &RelPath::root(), why))
+            });
+            waits.extend(unreached);
+            not_taken_back(journal, &waits)
+        })?;
+        if unreached.len() < unreached_before {
+            // What was taken back may have led to one.
+            unreached_before = unreached.len();
+            continue;
+        }
+        let kept = journal.have_wait(&entry)?;
+        if !stuck.is_empty() {
+            recovered.stuck.push((id, stuck));
+        }
+        for (number, unopened) in unreached {
+            if let Some(root) = plan.roots.get(number) {
+                recovered.unreached.push(Unreached {
+                    id,
+                    at: path_of(root),
+                    why: unopened.why,
+                    is_elsewhere: unopened.is_elsewhere,
+                    kept: kept.clone(),
+                });
+            }
+        }
+        return Ok(());
     }
-    Ok(())
 }
 
 /// A journal that nobody else works with while this lives, and in which nothing is unfinished.
@@ -197,6 +273,7 @@ impl Journal {
         since.taken_back.extend(found.taken_back);
         since.stuck.extend(found.stuck);
         since.waiting.extend(found.waiting);
+        since.unreached.extend(found.unreached);
         since.broken.extend(found.broken);
     }
 
@@ -221,23 +298,39 @@ fn not_taken_back(journal: &Journal, waits: &[Stuck]) -> JournalError {
     }
 }
 
-/// Opens the directories a plan is about; or says why one cannot be.
-fn open_grounds(
-    journal: &Journal,
-    entry: &Entry<'_>,
-    plan: &Plan,
-) -> Result<Result<Vec<Opened>, String>, JournalError> {
-    if plan.roots.iter().any(is_closed) {
-        open_ways(journal, plan)?;
+/// The directories of a plan that are open, and why others are not, by their numbers.
+type Grounds = (BTreeMap<usize, Opened>, Vec<(usize, Unopened)>);
+
+/// Opens the directories a plan is about; or says why it cannot be taken back at all.
+fn open_grounds(journal: &Journal, entry: &Entry<'_>, plan: &Plan) -> Result<Grounds, String> {
+    let failures = match plan.roots.iter().any(is_closed) {
+        true => open_ways(journal, entry, plan),
+        false => Vec::new(),
+    };
+    let (mut grounds, mut unreached) = (BTreeMap::new(), Vec::new());
+    for (number, root) in plan.roots.iter().enumerate() {
+        match open_ground(entry, root)? {
+            Ok(opened) => {
+                grounds.insert(number, opened);
+            }
+            Err(mut unopened) => {
+                if unopened.may_be_closed && !failures.is_empty() {
+                    unopened.why = format!("{}; {}", unopened.why, StuckNames(&failures));
+                }
+                unreached.push((number, unopened));
+            }
+        }
     }
-    let opened = plan.roots.iter().map(|root| open_ground(entry, root));
-    Ok(opened.collect())
+    Ok((grounds, unreached))
 }
 
 /// Takes back the modes by which a plan closed a directory to its user, or the way to one
 /// that lies in another. They come last in a directory, so they are the first that are
-/// taken back, and what lies behind them can be reached then.
-fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
+/// taken back, and what lies behind them can be reached then. Says which could not be: it is
+/// tried again with all else, where that can be reached.
+fn open_ways(journal: &Journal, entry: &Entry<'_>, plan: &Plan) -> Vec<Stuck> {
+    let (brought, back) = (brought_by(plan), entry.noted_back());
+    let mut failures = Vec::new();
     let mut left: Vec<(usize, &Root)> = plan.roots.iter().enumerate().collect();
     loop {
         let mut reached = Vec::new();
@@ -249,27 +342,56 @@ fn open_ways(journal: &Journal, plan: &Plan) -> Result<(), JournalError> {
             None => true,
         });
         if reached.is_empty() {
-            return Ok(());
+            return failures;
         }
         for (number, root, dir) in reached {
-            let own = plan.ops.iter().filter(|op| op.root == number);
-            let modes = own.rev();
-            for op in modes.take_while(|op| matches!(op.act, Act::Meta { .. })) {
-                let ground = Ground {
-                    steps: &journal.steps,
-                    root: dir.as_fd(),
-                    // A mode has no thing that is staged.
-                    area: dir.as_fd(),
-                    slot: Vec::new(),
-                    links_lead: false,
-                };
-                act::backward(&ground, op).map_err(|error| {
+            let own = plan.ops.iter().enumerate();
+            let own = own.filter(|(_, op)| op.root == number).rev();
+            for (at, op) in own.take_while(|(_, op)| matches!(op.act, Act::Meta { .. })) {
+                if back.contains(&at) {
+                    continue;
+                }
+                let first = brought
+                    .get(&(number, &op.path))
+                    .filter(|first| **first < at);
+                if let Err(error) = way_back(journal, (entry, root, &dir), (plan, op), first) {
                     let why = StuckWhy::Failed(error.to_string());
-                    not_taken_back(journal, &[Stuck::at(root, &op.path, why)])
-                })?;
+                    failures.push(Stuck::at(root, &op.path, why));
+                }
             }
         }
     }
+}
+
+/// Takes a mode back by which a way was closed, unless what `first` was to bring never came:
+/// what has that name then is nobody's that was to be changed.
+fn way_back(
+    journal: &Journal,
+    (entry, root, dir): (&Entry<'_>, &Root, &OwnedFd),
+    (plan, op): (&Plan, &Op),
+    first: Option<&usize>,
+) -> Result<(), FsError> {
+    let beside = match first {
+        Some(_) => root.open_beside(dir.as_fd()),
+        None => Ok(None),
+    };
+    let beside = beside.map_err(|source| failed("open what is staged for", &op.path, source))?;
+    let ground = |area, slot| Ground {
+        steps: &journal.steps,
+        root: dir.as_fd(),
+        area,
+        slot,
+        links_lead: false,
+    };
+    if let Some(first) = first {
+        let area = beside.as_ref().unwrap_or(&entry.dir).as_fd();
+        let staged = |at| Some(ground(area, slot_of(at).as_bytes().to_vec()));
+        if never_came(plan, *first, &staged)? {
+            return Ok(());
+        }
+    }
+    // A mode has no thing that is staged.
+    act::backward(&ground(dir.as_fd(), Vec::new()), op).map(|_| ())
 }
 
 /// The directory a plan is about, whatever its mode, if there is a way to it.
@@ -293,19 +415,34 @@ fn is_closed(root: &Root) -> bool {
     }
 }
 
-fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Opened, String> {
-    let dir = open_root(root).map_err(|unopened| unopened.why)?;
+fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Result<Opened, Unopened>, String> {
+    let dir = match open_root(root) {
+        Ok(dir) => dir,
+        Err(unopened) => return Ok(Err(unopened)),
+    };
+    let failed = |error: &io::Error| {
+        format!(
+            "the staging directory in `{}` cannot be opened: {error}",
+            path_of(root).display()
+        )
+    };
     let area = match root.open_beside(dir.as_fd()) {
         Ok(Some(area)) => area,
-        Ok(None) => entry.dir.try_clone().map_err(|error| error.to_string())?,
-        Err(error) => {
-            return Err(format!(
-                "the staging directory in `{}` cannot be opened: {error}",
-                path_of(root).display()
-            ));
-        }
+        Ok(None) => match entry.dir.try_clone() {
+            Ok(area) => area,
+            Err(error) => return Ok(Err(Unopened::new(error.to_string(), &error))),
+        },
+        // Somebody removed it, or put something else there: it does not come again.
+        Err(error) if is_elsewhere(&error) => return Err(failed(&error)),
+        Err(error) => return Ok(Err(Unopened::new(failed(&error), &error))),
     };
-    Ok(Opened { root: dir, area })
+    Ok(Ok(Opened { root: dir, area }))
+}
+
+/// Whether a name was not opened since nothing that could be has it.
+fn is_elsewhere(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
 /// The directory a plan is about, if it is still the same one.
@@ -316,11 +453,12 @@ pub(super) fn open_root(root: &Root) -> Result<OwnedFd, Unopened> {
         Ok(_) => Err(Unopened {
             why: format!("`{}` is another directory now", path.display()),
             may_be_closed: false,
+            is_elsewhere: true,
         }),
-        Err(error) => Err(Unopened {
-            why: format!("`{}` cannot be opened: {error}", path.display()),
-            may_be_closed: error.kind() == io::ErrorKind::PermissionDenied,
-        }),
+        Err(error) => Err(Unopened::new(
+            format!("`{}` cannot be opened: {error}", path.display()),
+            &error,
+        )),
     }
 }
 
@@ -329,6 +467,18 @@ pub(super) struct Unopened {
     pub why: String,
     /// Whether a mode is what is in the way.
     pub may_be_closed: bool,
+    /// Whether something else, or nothing, has its name.
+    pub is_elsewhere: bool,
+}
+
+impl Unopened {
+    fn new(why: String, error: &io::Error) -> Self {
+        Self {
+            why,
+            may_be_closed: error.kind() == io::ErrorKind::PermissionDenied,
+            is_elsewhere: is_elsewhere(error),
+        }
+    }
 }
 
 fn path_of(root: &Root) -> PathBuf {

@@ -1,7 +1,8 @@
-//! Transactions that are half done where a file system does not answer.
+//! Transactions that are half done where a file system does not answer, or in a directory
+//! that cannot be reached.
 //!
 //! What for: what is half done is taken back before anything is done on top of it, and where
-//! nobody answers that cannot be. All else goes on meanwhile: such a transaction has a name of
+//! nobody answers that cannot be, nor where nothing is any more. All else goes on meanwhile: such a transaction has a name of
 //! its own, and stands in the way of nothing but what concerns the same directories.
 //!
 //! While the thread that was left in it is at its last step, it holds the entry, and nobody
@@ -38,9 +39,12 @@ impl Journal {
         Ok(())
     }
 
-    pub(super) fn have_wait(&self, entry: &Entry<'_>) -> Result<(), JournalError> {
+    /// Says where it lies then.
+    pub(super) fn have_wait(&self, entry: &Entry<'_>) -> Result<PathBuf, JournalError> {
         let plain = dir_name(entry.number);
-        self.name_entry(&plain, &format!("{WAITING}{plain}"))
+        let waiting = format!("{WAITING}{plain}");
+        self.name_entry(&plain, &waiting)?;
+        Ok(Path::new(&self.place).join(waiting))
     }
 
     fn name_entry(&self, from: &str, to: &str) -> Result<(), JournalError> {
@@ -76,10 +80,15 @@ impl Journal {
         }
         let found = recover::recover(self)?;
         let waits = found.waiting.first().cloned();
+        // All else of it is taken back, so one elsewhere is in nobody's way.
+        let mut unreached = found.unreached.iter();
+        let unreached = unreached.find(|one| !one.is_elsewhere && concerns(&one.at));
+        let unreached = unreached.cloned();
         self.note_found(found);
-        match waits {
-            Some((id, at)) => Err(JournalError::Waits(id, at)),
-            None => Ok(()),
+        match (waits, unreached) {
+            (Some((id, at)), _) => Err(JournalError::Waits(id, at)),
+            (None, Some(unreached)) => Err(JournalError::Unreached(Box::new(unreached))),
+            (None, None) => Ok(()),
         }
     }
 

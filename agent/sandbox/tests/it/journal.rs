@@ -16,6 +16,8 @@ mod others;
 mod power;
 mod recorded;
 mod taken_back;
+mod unreached;
+mod versions;
 
 use crate::support;
 

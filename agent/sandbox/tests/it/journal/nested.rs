@@ -19,7 +19,7 @@ use crate::support::{Workspace, dir_id, on, run, tree, with_permits};
 /// A directory, and one within it that has a capability of its own.
 pub(super) struct Both {
     pub(super) outer: Workspace,
-    inner: DirCap,
+    pub(super) inner: DirCap,
 }
 
 /// More than any of the scripts takes.
@@ -101,7 +101,7 @@ fn directly(script: &str) -> Vec<String> {
 
 /// What is in a directory, of which parts may be closed to their owner: modes first, the
 /// rest once they are opened. They are closed again.
-fn seen_by_its_owner(at: &Path) -> Vec<String> {
+pub(super) fn seen_by_its_owner(at: &Path) -> Vec<String> {
     let closed = ["", "d", "n", "n/m", "way", "way/to", WITHIN, "way/to/it/d"];
     let mut modes = Vec::new();
     for dir in closed.map(|dir| at.join(dir)) {
