@@ -20,6 +20,7 @@ pub mod escape;
 mod examine;
 mod guide;
 mod keep;
+mod made_from;
 mod moments;
 mod named;
 mod operators;
@@ -36,6 +37,8 @@ mod tally;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use hermitcrab::screen::on_one_line;
 
 pub use self::benign::command as benign_work;
 pub use self::bucket::{Symptom, of_law};
@@ -54,7 +57,7 @@ pub use self::tally::Tally;
 use crate::ambient::Ambient;
 use crate::check::Judge;
 use crate::cli::FuzzArgs;
-use crate::commit;
+use crate::commit::{self, differ};
 use crate::environment;
 use crate::generate::Target;
 use crate::interrupt::Interrupt;
@@ -107,10 +110,19 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),
     };
-    let log = match Log::open(&place, deal, args.seed, args.resume) {
+    let mut log = match Log::open(&place, deal, args.seed, args.resume) {
         Ok(log) => log,
         Err(unwritten) => return unwritten.exit(),
     };
+    let commit = commit::built_from();
+    log.goes_on_from(&commit);
+    if let Some(other) = log.made_from().known().find(|old| differ(old, &commit)) {
+        eprintln!(
+            "note: `{}` holds what was made from commit {}, and this program is of {commit}; its log and summary will say which variants are whose, and `merge` puts only parts of one commit together. For a campaign of one commit begin another with --report",
+            place.display(),
+            on_one_line(other),
+        );
+    }
     if let Err(lack) = environment::try_out(&mut starts, &processes) {
         return lack.exit(&interrupt);
     }
@@ -125,7 +137,6 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         starts: &starts,
         interrupt: &interrupt,
         processes: processes.clone(),
-        commit: commit::built_from(),
     };
     // Until the first line of progress a terminal would be empty.
     eprintln!(
@@ -175,8 +186,6 @@ struct Hunt<'a> {
     starts: &'a Starts,
     interrupt: &'a Interrupt,
     processes: Processes,
-    /// As it was when the campaign began.
-    commit: String,
 }
 
 impl Hunt<'_> {
@@ -190,12 +199,12 @@ impl Hunt<'_> {
     }
 
     /// What of the campaign was run, once that is over.
-    fn part(&self) -> Part {
+    fn part(&self, log: &Log) -> Part {
         Part {
             seed: self.args.seed,
             shard: self.args.shard,
             is_stopped: self.interrupt.is_set(),
-            commit: self.commit.clone(),
+            made_from: log.made_from().clone(),
         }
     }
 
@@ -262,9 +271,11 @@ impl Hunt<'_> {
                 return Err(message);
             }
             eprintln!("error: {message}");
+            tally.made_from = log.made_from().clone();
             return Ok(tally);
         }
-        keep::summary(place, self.part(), &self.args.hermes, &tally)?;
+        tally.made_from = log.made_from().clone();
+        keep::summary(place, self.part(&log), &self.args.hermes, &tally)?;
         Ok(tally)
     }
 }

@@ -21,6 +21,9 @@ use serde_json::{Value, json};
 const CASES: u64 = 5;
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// A commit of which no program was built here.
+const ANOTHER: &str = "0123456789abcdef0123456789abcdef01234567";
+
 /// The seed of all of them.
 const SEED: u64 = 5;
 
@@ -42,13 +45,14 @@ fn fuzz(target: Target, place: &Path, cases: u64, resume: bool) -> Command {
     command
 }
 
-/// The whole lines of the log below its head.
+/// The whole lines of the log below its head that say of variants.
 fn lines(place: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(place.join("campaign.jsonl")).unwrap_or_default();
     text.split_inclusive('\n')
         .filter(|line| line.ends_with('\n'))
         .skip(1)
         .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line.get("commit").is_none())
         .collect()
 }
 
@@ -110,6 +114,7 @@ fn goes_on_after_every_kill(target: Target, found: &str) {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("report");
     let mut kept: Vec<Value> = Vec::new();
+    let mut of_another = 0;
     for (round, after) in [1, 2, 4].into_iter().enumerate() {
         let now = killed(target, &place, (cases, round > 0), after);
         assert_eq!(
@@ -125,8 +130,17 @@ fn goes_on_after_every_kill(target: Target, found: &str) {
             let log = place.join("campaign.jsonl");
             let mut text = std::fs::read_to_string(&log).unwrap();
             text.truncate(text.rfind('\n').unwrap() + 1);
-            std::fs::write(&log, format!("{text}{seen}\n{{\"index\":1,\"var")).unwrap();
+            // It was one of another commit.
+            let (head, text) = text.split_once('\n').unwrap();
+            let of = json!({ "commit": ANOTHER });
+            let text: String = text
+                .split_inclusive('\n')
+                .filter(|line| !line.contains("\"commit\""))
+                .collect();
+            let text = format!("{head}\n{of}\n{text}{seen}\n{{\"index\":1,\"var");
+            std::fs::write(&log, text).unwrap();
             kept = lines(&place);
+            of_another = kept.len() as u64;
         }
     }
     let done = fuzz(target, &place, cases, true).status().unwrap();
@@ -164,6 +178,12 @@ fn goes_on_after_every_kill(target: Target, found: &str) {
     assert_eq!(counted, cases, "each is counted once: {fates:?}");
     assert_eq!(fates.get("differs"), Some(&json!(1)));
     assert_eq!(fates.get("inconclusive"), None, "{fates:?}");
+    // What was made from another commit is told apart, and none is said of all.
+    assert_eq!(summary.get("commit"), None);
+    let parts = summary["commits"].as_array().unwrap();
+    let first = json!({ "commit": ANOTHER, "variants": of_another });
+    assert_eq!((parts.len(), &parts[0]), (2, &first), "{parts:?}");
+    assert_eq!(parts[1]["variants"], json!(cases - of_another));
     let findings: Vec<_> = std::fs::read_dir(place.join("findings"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -49,7 +49,8 @@ fn count(summary: &Value, name: &str) -> u64 {
 fn examined(place: &Path) -> Vec<String> {
     let text = fs::read_to_string(place.join("campaign.jsonl")).unwrap();
     let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["variant"].to_string();
-    let mut all: Vec<String> = text.lines().skip(1).map(of).collect();
+    let variants = text.lines().filter(|line| line.contains("\"variant\":"));
+    let mut all: Vec<String> = variants.map(of).collect();
     all.sort();
     all
 }

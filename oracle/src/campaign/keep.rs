@@ -6,9 +6,11 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hermitcrab::given_file;
+use serde::Serialize;
 use serde_json::json;
 
 use super::examine::{Examined, Fate};
+use super::made_from::{Line, MadeFrom, Mark};
 use super::spare::leave_out;
 use super::tally::Tally;
 use crate::case::{CaseFile, SCHEMA_VERSION};
@@ -61,8 +63,8 @@ pub struct Part {
     pub shard: Option<Shard>,
     /// Whether somebody stopped it before its end.
     pub is_stopped: bool,
-    /// The commit the program was built from, as far as that can be told.
-    pub commit: String,
+    /// The commits the programs were built from that ran it, as far as that can be told.
+    pub made_from: MadeFrom,
 }
 
 impl Part {
@@ -73,7 +75,7 @@ impl Part {
             seed,
             shard: None,
             is_stopped: false,
-            commit: String::new(),
+            made_from: MadeFrom::default(),
         }
     }
 }
@@ -92,12 +94,17 @@ fn suite_of(name: &str, case: &CaseFile) -> Result<String, serde_json::Error> {
     Ok(format!("{head},\n  \"cases\": [\n{case}\n  ]\n}}\n"))
 }
 
-/// The append-only log: a head with the seed, then a line per variant.
+/// The append-only log: a head with the seed, then a line per variant, and one before the first
+/// that another commit was made from.
 pub struct Log {
     file: File,
     path: PathBuf,
     place: PathBuf,
     old: Vec<Examined>,
+    /// The commit of this program, and the one the last lines are of.
+    now: String,
+    last: String,
+    made_from: MadeFrom,
 }
 
 /// Longer than the first line of any log.
@@ -165,6 +172,7 @@ impl Log {
         };
         let head = head(deal, seed);
         let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
+        let (mut last, mut made_from) = (String::new(), MadeFrom::default());
         if resume {
             let mut reader = BufReader::new(given_file::open(&path).map_err(|e| on("read", e))?.0);
             let mut line = String::new();
@@ -178,13 +186,21 @@ impl Log {
                 if number == 1 {
                     is_of(&path, &line, &head)?;
                 } else {
-                    let seen: Examined = serde_json::from_str(&line)
+                    let read = Line::read(&line)
                         .map_err(|error| {
                             format!("line {number} of `{}` is damaged: {error}", path.display())
                         })
                         .map_err(of_no_use)?;
-                    if done.insert(seen.index) {
-                        old.push(seen);
+                    match read {
+                        Line::Mark(Mark { commit }) => {
+                            made_from.count(&commit, 0);
+                            last = commit;
+                        }
+                        Line::Seen(seen) if done.insert(seen.index) => {
+                            made_from.count(&last, 1);
+                            old.push(*seen);
+                        }
+                        Line::Seen(_) => {}
                     }
                 }
                 whole += line.len() as u64;
@@ -205,6 +221,9 @@ impl Log {
             path,
             place: place.to_owned(),
             old,
+            now: String::new(),
+            last,
+            made_from,
         };
         // A run may have been killed between a finding's line and its file.
         for seen in log.old.iter().filter(|seen| is_finding(seen)) {
@@ -221,14 +240,44 @@ impl Log {
         std::mem::take(&mut self.old)
     }
 
+    /// What is added from here on was made from this commit; empty where that cannot be told.
+    pub fn goes_on_from(&mut self, commit: &str) {
+        commit.clone_into(&mut self.now);
+    }
+
+    /// From which commits its lines were made.
+    pub const fn made_from(&self) -> &MadeFrom {
+        &self.made_from
+    }
+
+    /// Appends which commit this program was made from, where the last lines are of another.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn mark(&mut self) -> Result<(), String> {
+        if self.now != self.last {
+            let commit = self.now.clone();
+            self.made_from.count(&commit, 0);
+            self.append(&Mark { commit })?;
+            self.last.clone_from(&self.now);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> Result<(), String> {
+        let line = serde_json::to_string(line).map_err(|error| error.to_string())?;
+        writeln!(self.file, "{line}")
+            .map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
+    }
+
     /// Appends a line; a finding becomes a vector as well.
     ///
     /// # Errors
     /// The disk.
     pub fn add(&mut self, seen: &Examined) -> Result<(), String> {
-        let line = serde_json::to_string(seen).map_err(|error| error.to_string())?;
-        writeln!(self.file, "{line}")
-            .map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))?;
+        self.mark()?;
+        self.append(seen)?;
+        self.made_from.count(&self.now, 1);
         if is_finding(seen) {
             self.keep(seen)?;
         }
@@ -347,8 +396,12 @@ pub fn summary(place: &Path, part: Part, hermes: &str, tally: &Tally) -> Result<
     if let (true, Some(value)) = (part.is_stopped, value.as_object_mut()) {
         value.insert("stopped".to_owned(), true.into());
     }
-    if let (false, Some(value)) = (part.commit.is_empty(), value.as_object_mut()) {
-        value.insert("commit".to_owned(), part.commit.into());
+    // Of one that several wrote no single commit is said: none of them made all of it.
+    if let (Some(commit), Some(value)) = (part.made_from.only(), value.as_object_mut()) {
+        value.insert("commit".to_owned(), commit.into());
+    }
+    if let (true, Some(value)) = (part.made_from.is_mixed(), value.as_object_mut()) {
+        value.insert("commits".to_owned(), json!(part.made_from));
     }
     serde_json::to_string_pretty(&value)
         .map_err(|error| error.to_string())

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::examine::{Examined, Fate};
 use super::keep::{self, Deal, Log, Part, of_no_use};
+use super::made_from::{Line, MadeFrom, Mark};
 use super::screen::{self, Round};
 use super::tally::Tally;
 use crate::cli::Shard;
@@ -86,10 +87,10 @@ struct Counted {
 /// # Errors
 /// There is no log, or it is damaged before its last line.
 pub fn read(place: &Path) -> Result<Seen, String> {
-    let (Head { seed, target, .. }, examined) = log(place)?;
+    let (Head { seed, target, .. }, examined, made_from) = log(place)?;
     let mut tally = Tally::of(target);
     let mut operators: BTreeMap<_, BTreeMap<_, BTreeMap<Fate, u64>>> = BTreeMap::new();
-    for seen in &examined {
+    for (seen, _) in &examined {
         tally.add(seen);
         let Some(Specimen::Command(variant)) = Specimen::named(&seen.variant) else {
             continue;
@@ -105,9 +106,11 @@ pub fn read(place: &Path) -> Result<Seen, String> {
             *fates.entry(seen.fate).or_default() += 1;
         }
     }
+    let made_from = made_from.told().map(|told| format!("; {told}"));
+    let line = tally.line() + &made_from.unwrap_or_default();
     Ok(Seen {
         headline: match target {
-            Target::Commands => format!("seed {seed}: {}", tally.line()),
+            Target::Commands => format!("seed {seed}: {line}"),
             Target::Paths
             | Target::Sequences
             | Target::Races
@@ -115,7 +118,7 @@ pub fn read(place: &Path) -> Result<Seen, String> {
             | Target::Plans
             | Target::BenignTools
             | Target::Conversations => {
-                format!("{}, seed {seed}: {}", target.word(), tally.line())
+                format!("{}, seed {seed}: {line}", target.word())
             }
         },
         classes: tally
@@ -168,22 +171,28 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, Unwritten> {
     let (deal, Head { seed, target, .. }) = (parts.head.deal(), parts.head);
     let mut log = Log::begin_at((place, "--out"), deal, seed)?;
     let mut tally = Tally::of(target);
-    for seen in parts.all.values() {
-        log.add(seen).map_err(written)?;
-        tally.add(seen);
+    // Those of which nobody knows the commit first: all others are of one.
+    for commit in parts.commits() {
+        log.goes_on_from(commit);
+        for (seen, _) in parts.all.values().filter(|(_, of)| of == commit) {
+            log.add(seen).map_err(written)?;
+            tally.add(seen);
+        }
+        log.mark().map_err(written)?;
     }
     if deal == Deal::Screen {
         tally.screen = Some(screen::together(&parts.rounds, |index| {
-            parts.all.get(&index)
+            parts.all.get(&index).map(|(seen, _)| seen)
         }));
     }
     tally.missing = missing(&parts.shards);
     tally.stopped = parts.stopped;
+    tally.made_from = log.made_from().clone();
     let whole = Part {
         seed,
         shard: None,
         is_stopped: !tally.stopped.is_empty(),
-        commit: parts.commit,
+        made_from: log.made_from().clone(),
     };
     keep::summary(place, whole, &parts.hermes, &tally).map_err(written)?;
     Ok(tally)
@@ -198,22 +207,38 @@ struct Parts {
     shards: Vec<Option<Shard>>,
     /// Those that somebody stopped.
     stopped: BTreeSet<String>,
-    all: BTreeMap<u64, Examined>,
+    /// Each with the commit it was made from, if that is known.
+    all: BTreeMap<u64, Dealt>,
     rounds: Vec<Round>,
 }
 
 impl Parts {
+    /// None, where something is of it, and the one that is known.
+    fn commits(&self) -> BTreeSet<&str> {
+        let all = self.all.values().map(|(_, commit)| commit.as_str());
+        let known = Some(self.commit.as_str()).filter(|commit| !commit.is_empty());
+        all.chain(known).collect()
+    }
+
     fn read(parts: &[PathBuf]) -> Result<Self, String> {
         let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
         let (mut read, mut shards, mut stopped) = (Vec::new(), Vec::new(), BTreeSet::new());
         let mut commits = BTreeSet::new();
         for part in parts {
-            let (head, examined) = log(part)?;
+            let (head, mut examined, made_from) = log(part)?;
             let against = against(part)?;
             against.has_counted(part, &examined)?;
             seeds.insert(head);
             releases.insert(against.hermes);
-            commits.insert(on_one_line(&against.commit));
+            let of = on_one_line(&against.commit);
+            // Logs say it line by line since one may be gone on with from another commit.
+            if made_from.known().next().is_none() {
+                examined
+                    .iter_mut()
+                    .for_each(|(_, from)| from.clone_from(&of));
+            }
+            commits.extend(made_from.known().map(on_one_line));
+            commits.insert(of);
             shards.push(against.shard);
             if against.stopped {
                 stopped.insert(on_one_line(&part.to_string_lossy()));
@@ -242,19 +267,22 @@ impl Parts {
                 Vec::from_iter(commits).join(", ")
             ));
         }
-        let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
+        let mut all: BTreeMap<u64, Dealt> = BTreeMap::new();
         for (part, examined) in read {
-            for seen in examined {
-                if let Some(other) = all.get(&seen.index)
-                    && *other != seen
-                {
-                    return Err(format!(
-                        "`{}` disagrees with another part about variant {} of the campaign",
-                        part.display(),
-                        seen.index
-                    ));
+            for (seen, mut from) in examined {
+                if let Some((other, also)) = all.get(&seen.index) {
+                    if *other != seen {
+                        return Err(format!(
+                            "`{}` disagrees with another part about variant {} of the campaign",
+                            part.display(),
+                            seen.index
+                        ));
+                    }
+                    if from.is_empty() {
+                        from.clone_from(also);
+                    }
                 }
-                all.insert(seen.index, seen);
+                all.insert(seen.index, (seen, from));
             }
         }
         let mut rounds: Vec<Round> = Vec::new();
@@ -299,8 +327,11 @@ pub fn is_campaign(place: &Path) -> bool {
     place.join(keep::LOG).exists()
 }
 
+/// A variant, and the commit it was made from, empty where that is not known.
+type Dealt = (Examined, String);
+
 /// The lines of a log. A killed run may have left half a line at the end.
-fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
+fn log(place: &Path) -> Result<(Head, Vec<Dealt>, MadeFrom), String> {
     let path = place.join(keep::LOG);
     let text = text_of(&path)?;
     let damaged = |number: usize, error: serde_json::Error| {
@@ -315,12 +346,23 @@ fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
         .next()
         .ok_or_else(|| format!("`{}` is empty", path.display()))?;
     let head: Head = serde_json::from_str(head).map_err(|error| damaged(1, error))?;
-    let examined = lines
-        .map(|(line, number)| {
-            serde_json::from_str(line.trim_end()).map_err(|error| damaged(number, error))
-        })
-        .collect::<Result<_, _>>()?;
-    Ok((head, examined))
+    let (mut examined, mut made_from) = (Vec::new(), MadeFrom::default());
+    let (mut last, mut done) = (String::new(), BTreeSet::new());
+    for (line, number) in lines {
+        match Line::read(line.trim_end()).map_err(|error| damaged(number, error))? {
+            Line::Mark(Mark { commit }) => {
+                last = on_one_line(&commit);
+                made_from.count(&last, 0);
+            }
+            // Counted once, as by whoever goes on with it.
+            Line::Seen(seen) if done.insert(seen.index) => {
+                made_from.count(&last, 1);
+                examined.push((*seen, last.clone()));
+            }
+            Line::Seen(_) => {}
+        }
+    }
+    Ok((head, examined, made_from))
 }
 
 fn against(place: &Path) -> Result<Against, String> {
@@ -341,7 +383,7 @@ fn against(place: &Path) -> Result<Against, String> {
 impl Against {
     /// What a log lost on its way here may be what was found; one that goes on behind what was
     /// counted is of a run that was killed.
-    fn has_counted(&self, place: &Path, examined: &[Examined]) -> Result<(), String> {
+    fn has_counted(&self, place: &Path, examined: &[Dealt]) -> Result<(), String> {
         let counted: u64 = self.tally.all.values().sum();
         if counted == examined.len() as u64 {
             return Ok(());

@@ -111,10 +111,12 @@ pub(super) fn run(
     let Screening {
         mut tally,
         examined,
+        log,
         ..
     } = screening;
     tally.screen = Some(together(&all, |index| examined.get(&index)));
-    keep::summary(place, hunt.part(), &hunt.args.hermes, &tally)?;
+    tally.made_from = log.made_from().clone();
+    keep::summary(place, hunt.part(&log), &hunt.args.hermes, &tally)?;
     Ok(tally)
 }
 
@@ -179,6 +181,8 @@ impl Screening<'_> {
             tried.extend(chosen.iter().map(|one| one.index));
             round.chosen.extend(chosen);
         }
+        // Who asked about a round in which nothing was new had a part in it as well.
+        self.log.mark()?;
         self.rounds.add(&round)?;
         if self.line.elapsed() >= LINE_EVERY {
             self.line = Instant::now();

@@ -7,6 +7,7 @@ use bisim_world::protocol::Context;
 use serde::Serialize;
 
 use super::examine::{Examined, Fate};
+use super::made_from::MadeFrom;
 use super::screened::Told;
 use super::{crashes, guide, races};
 use crate::exit;
@@ -72,6 +73,9 @@ pub struct Tally {
     /// Parts of it that somebody stopped before their end, by their directories.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub stopped: BTreeSet<String>,
+    /// From which commits it was made; the summary says it beside the counts.
+    #[serde(skip)]
+    pub made_from: MadeFrom,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -430,6 +434,9 @@ impl Tally {
                 out,
                 "`{part}` was stopped before its end; `fuzz --resume` brings it there"
             );
+        }
+        if let Some(told) = self.made_from.told() {
+            let _written = writeln!(out, "{told}");
         }
     }
 

@@ -149,3 +149,40 @@ fn a_conversation_in_which_something_is_refused_is_compared_for_what_is_unsafe_a
         );
     }
 }
+
+/// Workers that cannot be started on this machine.
+fn nobody(dir: &std::path::Path) -> Starts {
+    let program = dir.join("no-such-program");
+    let agent = crate::subject::Start::Agent {
+        program: program.clone(),
+        isolation: "isolated".to_owned(),
+        fault: None,
+    };
+    let hermes = crate::subject::Start::Hermes {
+        python: program.clone(),
+        extension: program,
+    };
+    Starts {
+        hermes,
+        agent,
+        logs: dir.to_owned(),
+    }
+}
+
+/// A line of the log says which place it is of and why nothing is known of it; it must not look
+/// like one under which nothing happened.
+#[test]
+fn where_nobody_can_be_started_each_kind_of_specimen_is_inconclusive_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let starts = nobody(dir.path());
+    let catalogue = crate::known::Catalogue::default();
+    let judge = Judge::new(&catalogue, "0.19.0");
+    let mut trio = Trio::new(&starts, &Processes::default());
+    for target in crate::generate::Target::ALL {
+        let specimen = super::super::plan::specimen(target, 5, 0).unwrap();
+        let seen = trio.examine(7, &specimen, &judge);
+        assert_eq!((seen.index, seen.fate), (7, Fate::Inconclusive), "{seen:?}");
+        assert_eq!(seen.variant, specimen.to_string());
+        assert!(seen.why.is_some_and(|why| !why.is_empty()), "{target:?}");
+    }
+}

@@ -30,12 +30,12 @@ fn told_anew(place: &Path, shard: Option<Shard>, is_stopped: bool) {
         .unwrap()
         .1
         .iter()
-        .for_each(|seen| tally.add(seen));
+        .for_each(|(seen, _)| tally.add(seen));
     let part = Part {
         seed: 7,
         shard,
         is_stopped,
-        commit: String::new(),
+        made_from: MadeFrom::default(),
     };
     keep::summary(place, part, "0.19.0", &tally).unwrap();
 }
@@ -100,6 +100,53 @@ fn parts_that_were_made_from_two_commits_are_not_one_campaign() {
             exit::USAGE
         )
     );
+}
+
+/// A part of the campaign with seed 7 that programs of these commits ran one after the other.
+fn gone_on_with(dir: &Path, name: &str, runs: &[(&str, u64)]) -> PathBuf {
+    let place = part(dir, name, 7, &[]);
+    let mut tally = Tally::default();
+    let mut made_from = MadeFrom::default();
+    for (commit, index) in runs {
+        let mut log = Log::open(&place, Deal::Worlds(Target::Commands), 7, true).unwrap();
+        log.goes_on_from(commit);
+        let seen = examined(*index, Fate::HermesSilent);
+        log.add(&seen).unwrap();
+        tally.add(&seen);
+        made_from = log.made_from().clone();
+    }
+    let part = Part {
+        made_from,
+        ..Part::whole(7)
+    };
+    keep::summary(&place, part, "0.19.0", &tally).unwrap();
+    place
+}
+
+#[test]
+fn a_part_that_two_commits_made_is_none_of_one_campaign_and_says_so_on_a_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = gone_on_with(dir.path(), "1", &[("ab", 0)]);
+    let two = gone_on_with(dir.path(), "2", &[("ab", 1), ("cd", 3)]);
+    let told = "made from different commits: 1 variant of ab, 1 variant of cd";
+    assert!(read(&two).unwrap().headline.ends_with(told));
+    assert!(!read(&one).unwrap().headline.contains("made from"));
+    for parts in [vec![two.clone()], vec![one.clone(), two]] {
+        let why = merge(&parts, &dir.path().join("b")).unwrap_err();
+        let told = "the parts were made from different commits: ab, cd;";
+        assert!(why.message.starts_with(told), "{}", why.message);
+        assert_eq!(why.code, exit::USAGE);
+    }
+    // What nobody knows the commit of speaks against nothing, and is no part of it either.
+    let three = gone_on_with(dir.path(), "3", &[("", 4), ("ab", 2)]);
+    let again = gone_on_with(dir.path(), "4", &[("", 0)]);
+    let out = dir.path().join("c");
+    let tally = merge(&[one, three, again], &out).unwrap();
+    let told = "made from different commits: 1 variant of an unknown commit, 2 variants of ab\n";
+    assert!(tally.render().ends_with(told), "{}", tally.render());
+    let (_, all, _) = log(&out).unwrap();
+    let all: Vec<(u64, &str)> = all.iter().map(|(seen, of)| (seen.index, &**of)).collect();
+    assert_eq!(all, [(4, ""), (0, "ab"), (2, "ab")]);
 }
 
 #[test]
@@ -334,4 +381,30 @@ fn a_campaign_and_its_merged_parts_tell_the_same_in_every_report() {
             assert!(words.contains(&line), "{line}: {words}");
         }
     }
+}
+
+#[test]
+fn a_place_that_is_twice_in_a_log_counts_once_and_as_it_was_first_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = part(dir.path(), "1", 7, &[]);
+    let told = [
+        (0, Fate::HermesSilent),
+        (1, Fate::HermesSilent),
+        (0, Fate::HermesSilent),
+        (1, Fate::HermesStopped),
+    ];
+    let open = || Log::open(&place, Deal::Worlds(Target::Commands), 7, true).unwrap();
+    let mut again = open();
+    for (index, fate) in told {
+        again.add(&examined(index, fate)).unwrap();
+    }
+    // Who goes on with it counts, and who puts parts together counts the same.
+    let mut tally = Tally::default();
+    let old = open().take_old();
+    old.iter().for_each(|seen| tally.add(seen));
+    keep::summary(&place, Part::whole(7), "0.19.0", &tally).unwrap();
+    let out = dir.path().join("all");
+    let whole = merge(&[place], &out).unwrap();
+    assert_eq!(whole.all, tally.all);
+    assert_eq!(old, [0, 1].map(|index| examined(index, Fate::HermesSilent)));
 }
