@@ -90,6 +90,10 @@ pub fn run(args: &Args) -> Result<Passed> {
     };
     let cases = build::cases(&programs, &args.filter)?;
     println!("{} tests", cases.len());
+    match room::clear() {
+        0 => {}
+        cleared => println!("cleared what runs that were killed left of {cleared} tests"),
+    }
     let jobs = args.jobs.unwrap_or_else(jobs).max(1);
     let timeout = Duration::from_secs(args.timeout_s);
     let mut ended = run::all(&cases, jobs, timeout)?;
