@@ -236,3 +236,53 @@ impl Prepared {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::process::Command;
+
+    use super::{Prepared, Program};
+    use crate::net::Proxied;
+
+    const AGAIN: &str = "spawn::ready::tests::a_command_finds_no_descriptor_that_was_left_open";
+
+    /// The sandbox's first process has closed all it was made with by then; what is opened
+    /// while the root is built, and forgotten, is closed here.
+    #[test]
+    fn a_command_finds_no_descriptor_that_was_left_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_child = std::path::Path::new("becomes-the-command").exists();
+        if !is_child {
+            std::fs::write(dir.path().join("becomes-the-command"), "").unwrap();
+            let ran = Command::new(std::fs::read_link("/proc/self/exe").unwrap())
+                .args(["--exact", AGAIN, "--nocapture"])
+                .current_dir(dir.path())
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&ran.stdout);
+            let found = told.split_once("FOUND").map(|(_, found)| found);
+            let found: Vec<&str> = found.unwrap_or_default().split_whitespace().collect();
+            // 3 is the directory that is listed.
+            assert_eq!(found, ["0", "1", "2", "3", "OVER"], "{told}");
+            return;
+        }
+        let file = File::open("/dev/null").unwrap();
+        let number = file.try_clone().unwrap();
+        rustix::io::fcntl_setfd(&number, rustix::io::FdFlags::empty()).unwrap();
+        let text = |words: &str| words.as_bytes().to_vec();
+        let list = "echo FOUND; ls /proc/self/fd; echo OVER";
+        let program = Program {
+            argv: ["/bin/sh", "-c", list].map(text).to_vec(),
+            env: vec![(text("PATH"), text("/usr/bin:/bin"))],
+            cwd: text("/"),
+            inputs: Vec::new(),
+            merge_stderr: false,
+            on_terminal: false,
+            interpreter: false,
+            proxied: Proxied::default(),
+        };
+        let error = Prepared::new(program).unwrap().exec(Vec::new(), true);
+        panic!("it did not become the command: {error:?}");
+    }
+}
