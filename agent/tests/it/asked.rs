@@ -295,7 +295,7 @@ fn a_long_line_of_a_file_reads_in_no_row_like_a_line_of_the_question() {
     assert_eq!(rows_with(&pty, "deleted file"), 0, "{}", pty.shown());
     assert!(rows_with(&pty, "       | ") > 0, "{}", pty.shown());
     pty.keys("deny\r");
-    pty.prompt();
+    clear(&mut pty);
     // Nor of a command.
     let spaces = " ".repeat(100);
     pty.keys(&format!(

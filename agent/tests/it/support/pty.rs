@@ -27,6 +27,8 @@ pub struct Pty {
     screen: vt100::Parser,
     /// Everything that came, as it came.
     pub raw: Vec<u8>,
+    /// What was on the screen when something was typed last.
+    typed_on: Option<String>,
 }
 
 impl Pty {
@@ -89,15 +91,17 @@ impl Pty {
             output,
             screen: vt100::Parser::new(cells(24), cells(100), 5000),
             raw: Vec::new(),
+            typed_on: None,
         }
     }
 
     pub fn keys(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.bytes(keys.as_bytes());
     }
 
     /// Keys of a terminal that is not in UTF-8.
     pub fn bytes(&mut self, keys: &[u8]) {
+        self.typed_on = Some(self.shown());
         self.keys.write_all(keys).unwrap();
     }
 
@@ -181,12 +185,15 @@ impl Pty {
         panic!("it cannot be called off: {}", self.shown());
     }
 
-    /// Waits for an empty prompt on the last line.
+    /// Waits for an empty prompt on the last line. One at which something was typed since is
+    /// another: until it is read, that one is still on the screen.
     #[track_caller]
     pub fn prompt(&mut self) -> String {
+        let before = self.typed_on.clone();
         self.until(|shown| {
+            let is_new = before.as_deref() != Some(shown);
             let shown = shown.trim_end();
-            shown == ">" || shown.ends_with("\n>")
+            is_new && (shown == ">" || shown.ends_with("\n>"))
         })
     }
 
