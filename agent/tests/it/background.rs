@@ -5,11 +5,15 @@ use crate::support;
 
 use hermitcrab::{
     ports::ProgressPort,
-    runtime::{CallReport, Ceilings, Fate},
+    runtime::{CallReport, Ceilings, Fate, Layers},
 };
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
 use serde_json::{Value, json};
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 use support::{
     Bench,
     asleep::{mark, out_of_time},
@@ -217,6 +221,48 @@ fn revoking_the_grant_it_runs_on_kills_it_and_keeps_nothing() {
     }
     assert!(!bench.runtime.has_running_jobs());
     assert_eq!(bench.text("late.txt"), None);
+}
+
+/// One that had ended by itself, and of which nobody has decided yet, holds what it made until
+/// then; a revocation has decided.
+#[test]
+fn revoking_the_grant_of_one_that_has_ended_keeps_nothing_of_it_on_the_disk() {
+    let mut bench = Bench::new();
+    bench.runtime.set_ceilings(Ceilings {
+        layers: Layers::Disk,
+        sandboxes_are_fresh: true,
+        ..Ceilings::default()
+    });
+    let first = bench.runtime.first_agent();
+    let held = bench.runtime.held_by(first);
+    start(&mut bench, "echo much > made.txt");
+    let until = Instant::now() + Duration::from_secs(60);
+    while bench.runtime.has_running_jobs() {
+        assert!(Instant::now() < until, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let layers = bench.state.join("layers");
+    assert!(holds(&layers, "made.txt"), "what it made waits on the disk");
+    for grant in held {
+        let _ = bench.runtime.revoke(grant);
+    }
+    let until = Instant::now() + Duration::from_secs(60);
+    while holds(&layers, "made.txt") {
+        assert!(
+            Instant::now() < until,
+            "what was thrown away is still there"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(bench.text("made.txt"), None);
+}
+
+/// Whether a file of this name is below a directory.
+fn holds(dir: &std::path::Path, name: &str) -> bool {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .any(|path| path.ends_with(name) || (path.is_dir() && holds(&path, name)))
 }
 
 #[test]

@@ -269,3 +269,35 @@ fn a_server_is_asked_nothing_more_and_not_waited_for_once_its_grant_is_ended() {
         }
     }
 }
+
+/// A command in the background ends while a call waits for it, and what lets its changes stand
+/// was ended in the store since that call began.
+#[test]
+fn what_is_ended_in_the_store_while_a_call_waits_covers_nothing_of_what_it_waited_for() {
+    let machine = Arc::new(Machine::new());
+    assert_eq!(machine.write(&["always"], "new.txt", "1"), (1, true));
+    std::fs::remove_file(made(&machine, "new.txt")).unwrap();
+    let mut opened = machine.open(&[]);
+    let first = opened.runtime.first_agent();
+    let command = "until [ -e go ]; do sleep 0.02; done; echo 1 > new.txt";
+    let args = json!({"command": command, "background": true});
+    let started = opened.runtime.call(first, "terminal", &args);
+    let started: Value = serde_json::from_str(&started.text).unwrap();
+    let other = Arc::clone(&machine);
+    let elsewhere = std::thread::spawn(move || {
+        // By then the call waits; where it does not, it finds what was ended when it begins.
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(other.keeper().revoke(StandingId::new(0)).unwrap());
+        std::fs::write(made(&other, "go"), "").unwrap();
+    });
+    let wait = json!({"action": "wait", "session_id": started["session_id"], "timeout": 60});
+    let report = opened.runtime.call(first, "process", &wait);
+    elsewhere.join().unwrap();
+    assert!(report.text.contains("exited"), "{}", report.text);
+    assert!(!made(&machine, "new.txt").exists(), "{}", report.text);
+    let ledger = machine.ledger();
+    assert!(
+        ledger.contains("standing0 was ended in the store"),
+        "{ledger}"
+    );
+}

@@ -3,6 +3,7 @@
 mod acp;
 mod acp_asked;
 mod acp_bad;
+mod acp_belief;
 mod acp_cards;
 mod acp_commit;
 mod acp_dry;

@@ -422,6 +422,32 @@ fn a_file_with_more_directories_than_one_operation_may_make_is_not_written() {
     }
 }
 
+#[test]
+fn a_patch_of_one_new_file_counts_the_directories_it_makes_and_asks_nobody_where_they_are_too_many()
+{
+    for (most, is_done) in [(2, false), (3, true)] {
+        let mut bench = filled();
+        let before = tree(&bench);
+        bench.user.words.borrow_mut().push_back("once");
+        bench.runtime.set_ceilings(Ceilings {
+            files_max: Some(most),
+            ..Ceilings::default()
+        });
+        let patch = "*** Begin Patch\n*** Add File: n/m/f\n+x\n*** End Patch";
+        let report = bench.call("patch", json!({"mode": "patch", "patch": patch}));
+        assert_eq!(report.fate == Fate::Ran, is_done, "{}", report.text);
+        assert_eq!(bench.user.shown.borrow().len(), usize::from(is_done));
+        if !is_done {
+            assert_eq!(report.fate, Fate::Refused(DenialCode::DeniedByRule));
+            let why =
+                "it changes 3 files and directories, and `safety.max_files_per_operation` is 2";
+            assert!(report.text.contains(why), "{}", report.text);
+            assert_eq!(tree(&bench), before);
+            assert!(!bench.workspace.join("n").exists());
+        }
+    }
+}
+
 /// One file with the directory it lies in, and yet no work of the person's.
 #[test]
 fn the_agents_own_notes_are_no_operation_that_is_counted() {

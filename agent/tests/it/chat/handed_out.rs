@@ -184,3 +184,37 @@ fn of_tasks_that_cannot_all_be_begun_none_is() {
         "{ledger}"
     );
 }
+
+/// What is forwarded is what may be used: one who may not hand on holds no right to, whatever
+/// it was called.
+#[test]
+fn the_right_to_hand_on_goes_along_only_where_the_depth_lets_it_be_used() {
+    let forwarded = |depth_max: u32, role: &str| {
+        let mut bench = bench(false);
+        let limits = WorkLimits {
+            depth_max,
+            ..WorkLimits::default()
+        };
+        let mut chat = Chat::new(&bench.runtime, "m").with_limits(limits);
+        let mut script = Script::default()
+            .calls(&[("delegate_task", json!({"goal": "manage", "role": role}))])
+            .says("handed out")
+            .says("managed")
+            .says("all done");
+        let turn = chat.turn(&mut bench.runtime, &mut script, "go").unwrap();
+        assert_eq!(turn.text, "all done");
+        let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
+        let mut begun = ledger
+            .lines()
+            .filter(|line| line.contains("\"kind\":\"spawned\""));
+        let record: Value = serde_json::from_str(begun.next().unwrap()).unwrap();
+        assert_eq!(begun.next(), None, "one was handed work");
+        let text = record["text"].as_str().unwrap().to_owned();
+        let grants = text.matches("grant").count();
+        assert!(grants > 0, "{text}");
+        grants
+    };
+    let leaf = forwarded(2, "leaf");
+    assert_eq!(forwarded(2, "orchestrator"), leaf + 1);
+    assert_eq!(forwarded(1, "orchestrator"), leaf);
+}
