@@ -71,7 +71,7 @@ fn a_rule_and_the_agents_own_places_hold_by_each_name() {
             ("home/u/.state/a", true, true),
             ("home/u", false, true),
             ("home", false, true),
-            ("", false, true),
+            (".", false, true),
             ("other", false, false),
         ] {
             let below = path(below);
