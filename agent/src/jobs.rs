@@ -26,7 +26,7 @@ pub use crate::tools::cronjob::turns::RUN_MAX;
 use crate::{
     chat::{Chat, TurnEnd, is_no_answer},
     model::ModelPort,
-    runtime::{Became, Job, JobRun, Lent, Runtime, Stop},
+    runtime::{Became, Job, JobRun, Lent, Refusals, Runtime, Stop},
     text::{args, output},
     tools::cronjob::jobs,
 };
@@ -68,7 +68,7 @@ pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
     let job = work.job;
     runtime.show_progress(Box::new(Switch(work.limit.cancel().clone())));
     work.lent.give_to(runtime);
-    let mut refused = Vec::new();
+    let mut refused = Refusals::default();
     let (document, said) = if needs_model(job) {
         by_a_model(runtime, work, &mut refused)
     } else {
@@ -99,7 +99,7 @@ pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
         document,
         said,
         became: Became { error, undelivered },
-        was_refused: was_refused || !refused.is_empty(),
+        was_refused: was_refused || !refused.lines.is_empty(),
         refused,
         label,
     }
@@ -205,7 +205,7 @@ fn collected(runtime: &mut Runtime, script: &Result<Script, String>, limit: &Lim
 fn by_a_model(
     runtime: &mut Runtime,
     work: Work<'_>,
-    refused: &mut Vec<String>,
+    refused: &mut Refusals,
 ) -> (Option<String>, Said) {
     let (job, now) = (work.job, work.now);
     let collected = work

@@ -96,7 +96,7 @@ pub use self::{
     },
     converse::Inquiry,
     edit::{Before, FileChange},
-    errand::{Became, Job, JobPort, JobRun, Lent},
+    errand::{Became, Job, JobPort, JobRun, Lent, Refusals},
     error::RuntimeError,
     evidence::{Project, Proof, Standing},
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},

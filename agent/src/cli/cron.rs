@@ -396,10 +396,10 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
         }
         None => println!("{}", visible(&run.said)),
     }
-    for line in &run.refused {
+    for line in &run.refused.lines {
         say(&format!("job {}: {}", on_one_line(&id), on_one_line(line)));
     }
-    if !run.refused.is_empty() {
+    if run.refused.lacks_grants {
         say(&format!(
             "nobody could be asked; `hermitcrab cron grant {} VERB=PLACE` grants the job what is wanted",
             on_one_line(&id)

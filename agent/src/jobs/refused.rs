@@ -3,14 +3,14 @@
 //! What for: nobody is there to be asked, and a model may say that something is done that was
 //! refused. Why here: only who watches its turn hears of each call.
 
-use hermitcrab_core::grant::AgentId;
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
 use serde_json::Value;
 
 use super::limit::Switch;
 use crate::{
     chat::{Then, Watch},
     model::ProposedCall,
-    runtime::{Fate, ToolResult},
+    runtime::{Fate, Refusals, ToolResult},
 };
 
 /// Refusals that are told one by one; how many more there were is told with them.
@@ -21,6 +21,7 @@ pub(super) struct Watching {
     switch: Switch,
     refused: Vec<String>,
     more: usize,
+    lacks_grants: bool,
 }
 
 impl Watching {
@@ -29,18 +30,27 @@ impl Watching {
             switch,
             refused: Vec::new(),
             more: 0,
+            lacks_grants: false,
         }
     }
 
-    /// A line for each refusal.
-    pub(super) fn refused(self) -> Vec<String> {
+    /// A line for each refusal, and whether a grant would have prevented one.
+    pub(super) fn refused(self) -> Refusals {
         let Self {
-            mut refused, more, ..
+            refused: mut lines,
+            more,
+            lacks_grants,
+            ..
         } = self;
-        if more > 0 {
-            refused.push(format!("{more} more calls were refused"));
+        match more {
+            0 => {}
+            1 => lines.push("1 more call was refused".to_owned()),
+            more => lines.push(format!("{more} more calls were refused")),
         }
-        refused
+        Refusals {
+            lines,
+            lacks_grants,
+        }
     }
 }
 
@@ -51,6 +61,17 @@ impl Watch for Watching {
         else {
             return Then::Done;
         };
+        // One that is called off with its job was refused by nobody.
+        if !self.switch.goes_on() {
+            return Then::Done;
+        }
+        self.lacks_grants |= matches!(
+            code,
+            DenialCode::NoCap
+                | DenialCode::EffectNotCovered
+                | DenialCode::UntrustedFlow
+                | DenialCode::NoAnswer
+        );
         if self.refused.len() == TOLD_MAX {
             self.more += 1;
             return Then::Done;

@@ -69,7 +69,8 @@ impl Runtime {
         move || {
             let label = Label::new(Source::Network, Readers::Anyone);
             let heard = machine.step(Event::Heard { agent, label });
-            heard.is_ok_and(|parts| parts.denials.is_empty())
+            // What was no news may not be on record, so the disk is asked for all of it.
+            heard.is_ok_and(|parts| parts.denials.is_empty()) && machine.settle().is_ok()
         }
     }
 

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub use self::{
     lent::Lent,
-    port::{Became, Job, JobPort, JobRun},
+    port::{Became, Job, JobPort, JobRun, Refusals},
 };
 use super::{
     GrantWords, Runtime,

@@ -2,7 +2,10 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    os::{
+        fd::AsFd as _,
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -86,8 +89,8 @@ impl Mounts {
             .map_err(RuntimeError::Limit)?;
         let cap = open(id).map_err(|error| RuntimeError::Directory(path.clone(), error))?;
         // What is said of a place by another path of it holds for it by this one.
-        let others =
-            other_names(&lies).map_err(|error| RuntimeError::Directory(path.clone(), error))?;
+        let others = other_names(cap.as_fd(), &lies)
+            .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
         for OtherName { below, at } in others {
             let (below, at) = (from_root(&Path::new("/").join(below))?, from_root(&at)?);
             machine

@@ -8,7 +8,10 @@
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::{ffi::OsStringExt as _, fs::MetadataExt as _},
+    os::{
+        fd::{AsRawFd as _, BorrowedFd},
+        unix::{ffi::OsStringExt as _, fs::MetadataExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -26,21 +29,53 @@ pub struct OtherName {
 /// One line of the list of mounts.
 #[derive(Debug)]
 struct Mounted {
+    number: Vec<u8>,
     device: Vec<u8>,
     /// What of the file system is mounted.
     root: PathBuf,
     at: PathBuf,
 }
 
-/// The other paths of `dir`, and of what lies in it. No link leads to `dir`.
+/// The other paths of the directory that is open at `held`, whose path is `dir`, and of what
+/// lies in it. No link leads to `dir`.
 ///
 /// # Errors
-/// The list of mounts cannot be read.
-pub fn other_names(dir: &Path) -> io::Result<Vec<OtherName>> {
-    let mounts = read(&fs::read(MOUNTS)?);
-    let mut names = by(&mounts, dir);
-    names.retain(|name| is_one(&dir.join(&name.below), &name.at));
+/// The list of mounts cannot be read, or does not have the one that the directory lies in.
+pub fn other_names(held: BorrowedFd<'_>, dir: &Path) -> io::Result<Vec<OtherName>> {
+    let told = |error: io::Error| {
+        let why = format!("what is mounted where is not known: {error}");
+        io::Error::new(error.kind(), why)
+    };
+    let mounts = read(&fs::read(MOUNTS).map_err(told)?);
+    let number = number_of(held).map_err(told)?;
+    let mut names = by(&mounts, &number, dir).ok_or_else(|| {
+        told(io::Error::other(
+            "the list lacks the mount of this directory",
+        ))
+    })?;
+    names.retain(|name| is_one(&name.whole(dir), &name.at));
     Ok(names)
+}
+
+/// The number of the mount that something open lies in. By its path alone it cannot be told:
+/// something else may be mounted over a part of that since.
+fn number_of(held: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    let about = fs::read(format!("/proc/self/fdinfo/{}", held.as_raw_fd()))?;
+    let mut lines = about.split(|byte| *byte == b'\n');
+    lines
+        .find_map(|line| line.strip_prefix(b"mnt_id:"))
+        .map(|number| number.trim_ascii().to_vec())
+        .ok_or_else(|| io::Error::other("the kernel does not number mounts"))
+}
+
+impl OtherName {
+    /// What has the other path, by the path of the directory.
+    pub fn whole(&self, dir: &Path) -> PathBuf {
+        match self.below.as_os_str().is_empty() {
+            true => dir.to_owned(),
+            false => dir.join(&self.below),
+        }
+    }
 }
 
 fn read(list: &[u8]) -> Vec<Mounted> {
@@ -49,11 +84,17 @@ fn read(list: &[u8]) -> Vec<Mounted> {
 }
 
 fn mounted(line: &[u8]) -> Option<Mounted> {
-    let mut fields = line.split(|byte| *byte == b' ').skip(2);
-    let device = fields.next()?.to_vec();
+    let mut fields = line.split(|byte| *byte == b' ');
+    let number = fields.next()?.to_vec();
+    let device = fields.nth(1)?.to_vec();
     let path = |field: &[u8]| PathBuf::from(OsString::from_vec(unescaped(field)));
     let (root, at) = (path(fields.next()?), path(fields.next()?));
-    (root.is_absolute() && at.is_absolute()).then_some(Mounted { device, root, at })
+    (root.is_absolute() && at.is_absolute()).then_some(Mounted {
+        number,
+        device,
+        root,
+        at,
+    })
 }
 
 /// Blanks, line ends and backslashes stand there as three octal digits.
@@ -73,16 +114,11 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What the list says, whether it is to be seen or something else is mounted there since.
-fn by(mounts: &[Mounted], dir: &Path) -> Vec<OtherName> {
-    let around = mounts.iter().filter(|mount| dir.starts_with(&mount.at));
-    // Of those at one place the last one is what is seen.
-    let Some(own) = around.max_by_key(|mount| mount.at.components().count()) else {
-        return Vec::new();
-    };
-    let Ok(rest) = dir.strip_prefix(&own.at) else {
-        return Vec::new();
-    };
+/// What the list says, whether it is to be seen or something else is mounted there since;
+/// `None` if it does not have the mount.
+fn by(mounts: &[Mounted], number: &[u8], dir: &Path) -> Option<Vec<OtherName>> {
+    let own = mounts.iter().find(|mount| mount.number == number)?;
+    let rest = dir.strip_prefix(&own.at).ok()?;
     let inside = own.root.join(rest);
     let mut names: Vec<OtherName> = mounts
         .iter()
@@ -103,7 +139,7 @@ fn by(mounts: &[Mounted], dir: &Path) -> Vec<OtherName> {
         .collect();
     names.sort_by(|one, other| (&one.below, &one.at).cmp(&(&other.below, &other.at)));
     names.dedup();
-    names
+    Some(names)
 }
 
 /// Whether two paths lead to one thing, or nobody can tell.
@@ -120,6 +156,8 @@ fn is_one(path: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd as _;
+
     use super::*;
 
     const LIST: &str = "\
@@ -131,17 +169,17 @@ mod tests {
         26 21 0:5 / /proc rw - proc proc rw\n\
         a line of something else\n";
 
-    fn told(dir: &str) -> Vec<(String, String)> {
+    fn told(number: &str, dir: &str) -> Vec<(String, String)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        let names = by(&read(LIST.as_bytes()), Path::new(dir));
-        let names = names.into_iter();
+        let names = by(&read(LIST.as_bytes()), number.as_bytes(), Path::new(dir));
+        let names = names.expect("the mount is listed").into_iter();
         names
             .map(|name| (text(name.below), text(name.at)))
             .collect()
     }
 
-    fn check(dir: &str, names: &[(&str, &str)]) {
-        let told = told(dir);
+    fn check(number: &str, dir: &str, names: &[(&str, &str)]) {
+        let told = told(number, dir);
         let told: Vec<(&str, &str)> = told.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(told, names, "{dir}");
     }
@@ -149,24 +187,31 @@ mod tests {
     #[test]
     fn each_other_path_of_a_directory_and_of_what_lies_in_it_is_found() {
         check(
+            "23",
             "/home/u/proj/src",
             &[("", "/data/home/u/proj/src"), ("", "/srv/with blank/src")],
         );
         check(
+            "22",
             "/data/home/u",
             &[("", "/home/u"), ("proj", "/srv/with blank")],
         );
         check(
+            "22",
             "/data",
             &[("home", "/home"), ("home/u/proj", "/srv/with blank")],
         );
         check(
+            "24",
             "/srv/with blank",
             &[("", "/data/home/u/proj"), ("", "/home/u/proj")],
         );
-        check("/srv/other", &[]);
-        check("/", &[]);
-        check("/proc/self", &[]);
+        check("21", "/srv/other", &[]);
+        check("21", "/", &[]);
+        check("26", "/proc/self", &[]);
+        let list = read(LIST.as_bytes());
+        let none = |number: &str, dir| by(&list, number.as_bytes(), Path::new(dir)).is_none();
+        assert!(none("27", "/home") && none("25", "/run/netns/a") && none("23", "/data"));
     }
 
     #[test]
@@ -175,8 +220,9 @@ mod tests {
         let dir = fs::canonicalize(temp.path()).expect("a path");
         let inside = dir.join("a");
         fs::create_dir(&inside).expect("a directory");
-        let is_told = |names: Vec<OtherName>| names.iter().any(|name| name.at.starts_with(&dir));
-        assert!(!is_told(other_names(&inside).expect("the mounts")));
+        let held = fs::File::open(&inside).expect("a directory");
+        let names = other_names(held.as_fd(), &inside).expect("the mounts");
+        assert!(!names.iter().any(|name| name.at.starts_with(&dir)));
         assert!(is_one(&inside, &inside) && !is_one(&inside, &dir));
         assert!(!is_one(&inside, &dir.join("none")));
     }

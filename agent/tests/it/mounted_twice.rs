@@ -61,6 +61,26 @@ fn the_agents_own_places_are_known_behind_another_mount() {
     assert!(key.exists());
 }
 
+/// What is mounted over a part of the way hides what was mounted there, and is what counts.
+#[test]
+fn a_mount_that_another_one_hides_is_not_taken_for_it() {
+    let home = Home::new();
+    home.run(&["exec", "--", "true"]);
+    let told = mounted(
+        &home,
+        r#"
+        at="$HOME/proj/b/c/$(basename "$HOME")"
+        mkdir -p "$at" && mount -t tmpfs hidden "$at" || exit 96
+        mount --bind "$(dirname "$HOME")" "$HOME/proj/b/c" || exit 96
+        cd "$at"
+        "$0" exec -- 'find . -name store.key'; echo "the home: $?"
+        "#,
+    );
+    let Some(told) = told else { return };
+    assert!(told.contains("the home: 64\n"), "{told}");
+    assert!(told.contains("cannot be worked in, because"), "{told}");
+}
+
 #[test]
 fn a_rule_about_a_place_holds_behind_another_mount() {
     let home = Home::new();

@@ -35,7 +35,7 @@ fn where_only_the_new_name_is_held_nothing_of_it_stands() {
         "ln .git/hooks/pre-commit build/hook",
         "ln -f .git/hooks/pre-commit build/log.txt",
         "rm build/log.txt; ln .env build/log.txt",
-        "mkdir build/deep; ln src/main.c build/deep/a; ln src/main.c build/deep/b",
+        "ln src/main.c build/a; ln src/main.c build/b",
         "ln deploy.sh build/one; mv build/one build/two",
     ] {
         let mut bench = bench();
@@ -56,6 +56,37 @@ fn where_only_the_new_name_is_held_nothing_of_it_stands() {
             "{script}"
         );
     }
+}
+
+/// A tree that is new is carried over as it is, and what is in it is its own.
+#[test]
+fn in_a_directory_that_is_new_a_second_name_is_a_copy_and_no_change_of_its_file() {
+    let mut bench = bench();
+    bench.grant("fs.*", "build");
+    bench.runtime.set_asking(Asking::Refuse).unwrap();
+    let script =
+        "mkdir build/n; ln src/main.c build/n/a; ln src/main.c build/n/b; cp -al src build/snap";
+    let report = bench.call("terminal", json!({ "command": script }));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(names_of(&bench, "src/main.c"), 1);
+    for name in ["build/n/a", "build/n/b", "build/snap/main.c"] {
+        assert_eq!(bench.text(name).as_deref(), Some("int main;\n"), "{name}");
+    }
+}
+
+/// Of several names that come at once one is linked, and nothing is said of the others.
+#[test]
+fn of_several_second_names_the_first_is_one() {
+    let mut bench = bench();
+    bench.grant("fs.*", ".");
+    let script = "ln src/main.c build/a; ln src/main.c build/b";
+    let report = bench.call("terminal", json!({ "command": script }));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(names_of(&bench, "src/main.c"), 2);
+    assert_eq!(
+        (names_of(&bench, "build/a"), names_of(&bench, "build/b")),
+        (2, 1)
+    );
 }
 
 #[test]

@@ -179,12 +179,13 @@ impl Scan {
         changes.extend(self.files);
         changes.extend(self.deleted);
         changes.extend(self.modes);
+        let second_names = self.linked.found(&self.before, &self.after);
         Scanned {
             changes,
             never: self.never,
             before: self.before,
             after: self.after,
-            second_names: self.linked.found(),
+            second_names,
             layer: self.layer,
             so_far: self.so_far,
         }

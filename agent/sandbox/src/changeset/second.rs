@@ -4,7 +4,7 @@
 //! programs that write in place. So to give one is a change of that file as well, and is
 //! decided as such; what was not decided is a copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{CapError, DirId, Verb};
@@ -13,7 +13,9 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
 use super::ChangeSet;
+use super::node::Tree;
 use crate::digest::sha256;
+use crate::dircap::Kind;
 
 /// What is found of second names while a layer is read.
 #[derive(Debug, Default)]
@@ -40,11 +42,26 @@ impl Linked {
         }
     }
 
-    /// Which are second names, each with the name that was there.
-    pub(super) fn found(self) -> BTreeMap<RelPath, RelPath> {
-        let Self { unchanged, came } = self;
+    /// Which are to be second names, each with the name that was there. A tree that is new is
+    /// carried over as a whole, with copies of what it links from outside of it; and a file
+    /// gets one more name, as one of which others know would get none.
+    pub(super) fn found(self, before: &Tree, after: &Tree) -> BTreeMap<RelPath, RelPath> {
+        let Self {
+            unchanged,
+            mut came,
+        } = self;
+        let is_dir =
+            |tree: &Tree, path: &RelPath| tree.get(path).is_some_and(|node| node.kind == Kind::Dir);
+        let is_new_dir = |path: &RelPath| is_dir(after, path) && !is_dir(before, path);
+        let lies_in_a_new_one = |path: &RelPath| {
+            std::iter::successors(path.parent(), RelPath::parent).any(|above| is_new_dir(&above))
+        };
+        came.sort();
+        let mut linked = BTreeSet::new();
         came.into_iter()
+            .filter(|(path, _)| !lies_in_a_new_one(path))
             .filter_map(|(path, inode)| Some((path, unchanged.get(&inode)?.clone())))
+            .filter(|(_, first)| linked.insert(first.clone()))
             .collect()
     }
 }

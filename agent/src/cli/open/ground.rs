@@ -254,9 +254,9 @@ impl Ground {
     /// The agent's own place that lies in the workspace by another path, or around it: a file
     /// system can be mounted at several.
     fn own_by_another_name(&self) -> Option<String> {
-        let names = match other_names(&self.workspace) {
+        let names = match other_names(self.held.as_fd(), &self.workspace) {
             Ok(names) => names,
-            Err(error) => return Some(format!("the list of what is mounted is not read: {error}")),
+            Err(error) => return Some(error.to_string()),
         };
         let shown = |path: &Path| visible(&path.display().to_string());
         names.iter().find_map(|name| {
@@ -264,7 +264,7 @@ impl Ground {
             let own = self.own.iter().find(overlaps)?;
             Some(format!(
                 "`{}` is the same as `{}`, and the agent's own `{}` lies there",
-                shown(&self.workspace.join(&name.below)),
+                shown(&name.whole(&self.workspace)),
                 shown(&name.at),
                 shown(own)
             ))

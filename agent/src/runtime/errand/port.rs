@@ -26,8 +26,8 @@ pub struct JobRun {
     pub became: Became,
     /// Whether something was refused, be it that it went on without.
     pub was_refused: bool,
-    /// What was refused to its model, a line each.
-    pub refused: Vec<String>,
+    /// What was refused to its model.
+    pub refused: Refusals,
     /// What the run had seen by its end: no cleaner is what it reports.
     pub label: Option<Label>,
 }
@@ -44,6 +44,15 @@ impl JobRun {
             ..Self::default()
         }
     }
+}
+
+/// What was refused to a model that nobody watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// A line for each.
+    pub lines: Vec<String>,
+    /// Whether a grant would have prevented one.
+    pub lacks_grants: bool,
 }
 
 /// What became of a run.
