@@ -185,7 +185,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             say(&visible(&line));
         }
     }
-    if let Some(line) = could_reach(&report, &peers) {
+    if let Some(line) = reached_out(&report, &peers) {
         say(&visible(&line));
     }
     if let Some(line) = programs_elsewhere(&report, &ground) {
@@ -244,13 +244,13 @@ fn not_run(code: Option<DenialCode>) -> Option<&'static str> {
 /// What is said where a command is to have a terminal and its user has none.
 pub(super) const NO_TERMINAL: &str = "a command can have a terminal where its user has one: both the standard input and output are to be terminals";
 
-/// What its user can do where what a command made was discarded because it had peers, whether or
-/// not it reached one: with one grant that is kept it is so for every command in the workspace.
-fn could_reach(report: &TypedReport, peers: &[String]) -> Option<String> {
+/// What its user can do where what a command made was discarded because it reached somebody, or
+/// was about to.
+fn reached_out(report: &TypedReport, peers: &[String]) -> Option<String> {
     let (denial, _) = report.came.as_ref().ok()?.discarded.as_ref()?;
     (denial.code() == DenialCode::UntrustedFlow && !peers.is_empty()).then(|| {
         format!(
-            "it could reach {}, and what such a command makes is asked about, whatever is granted; where it needs nobody, run it without that grant (`hermitcrab caps` lists those that are kept)",
+            "it reached out, as it may to {}, and what such a command makes is asked about, whatever is granted on files: a terminal asks, and a command that reaches nobody is not asked about",
             peers.join(", ")
         )
     })
