@@ -74,6 +74,15 @@ impl Interrupt {
     /// that they inherit the blocked signals. So do programs; a world unblocks
     /// them for what runs in it.
     pub fn watch(&self, processes: Processes) {
+        self.watch_saying(processes, "what has run is kept");
+    }
+
+    /// The same for what comes to something only as a whole.
+    pub fn watch_a_whole(&self, processes: Processes) {
+        self.watch_saying(processes, "nothing is kept of a run that is cut short");
+    }
+
+    fn watch_saying(&self, processes: Processes, of_it: &'static str) {
         let mut signals = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             signals.add(signal);
@@ -93,7 +102,7 @@ impl Interrupt {
                     interrupt.remove_private();
                     std::process::exit(i32::from(crate::exit::INCONCLUSIVE));
                 }
-                eprintln!("\nstopping; what has run is kept");
+                eprintln!("\nstopping; {of_it}");
                 interrupt.set();
                 processes.end_all();
                 // Counted from here, since what came along waits until it is looked at.

@@ -8,6 +8,7 @@ mod beside;
 mod fuzzing;
 mod lints;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -170,8 +171,9 @@ pub fn run(args: &Args) -> Result<Passed> {
         }
     }
     if args.list {
+        let mut out = std::io::stdout().lock();
         for (name, what, _) in STEPS {
-            println!("{name:<10} {what}");
+            writeln!(out, "{name:<10} {what}").context("cannot write the list of steps")?;
         }
         return Ok(Passed::Yes);
     }

@@ -161,6 +161,11 @@ fn add(
     }
 }
 
+/// Whether somebody, or a rule, said no.
+const fn is_refusal(why: Failure) -> bool {
+    matches!(why, Failure::Refused | Failure::Cancelled)
+}
+
 /// What a plan that has ended came to, in a line.
 pub fn summed_up(machine: &Machine) -> String {
     let count = |of: fn(&Status) -> bool| {
@@ -170,8 +175,8 @@ pub fn summed_up(machine: &Machine) -> String {
     format!(
         "{} done, {} failed, {} refused, {} skipped",
         count(|status| matches!(status, Status::Done | Status::Already)),
-        count(|status| matches!(status, Status::Failed(why) if *why != Failure::Refused)),
-        count(|status| matches!(status, Status::Failed(Failure::Refused))),
+        count(|status| matches!(status, Status::Failed(why) if !is_refusal(*why))),
+        count(|status| matches!(status, Status::Failed(why) if is_refusal(*why))),
         count(|status| matches!(status, Status::Skipped(_))),
     )
 }

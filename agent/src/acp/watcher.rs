@@ -28,6 +28,12 @@ use crate::{
 /// How often an edit whose file changed meanwhile is shown anew.
 const SHOWN_ANEW_MAX: u32 = 3;
 
+/// What stands in the place of a result where a question was left open too long.
+const UNANSWERED: &str = "nobody answered in time, so it was not done";
+
+/// What stands over what a dry run would have changed.
+const DRY: &str = "a dry run: this is what would be changed, and nothing of it is kept";
+
 /// Tells the client, and knows when to stop.
 pub struct Watcher<'s> {
     pub(super) link: Link,
@@ -39,9 +45,18 @@ pub struct Watcher<'s> {
     pub(super) tries: u32,
 }
 
-/// What a call that ended is shown as; `None`: as it is shown already.
-fn content_of(call: &Current, result: &ToolResult) -> Option<Vec<ToolCallContent>> {
+/// What a call that ended is shown as; `None`: as it is shown already. What comes with its end
+/// takes the place of what was shown before, so what a dry run would have changed stands in it.
+fn content_of(call: &Current, result: &ToolResult, is_dry: bool) -> Option<Vec<ToolCallContent>> {
     let stands = result.fate == Fate::Ran;
+    if is_dry && !stands && !call.showed.is_empty() {
+        let words = updates::text(DRY);
+        return Some(
+            std::iter::once(words)
+                .chain(call.showed.iter().cloned())
+                .collect(),
+        );
+    }
     let is_edit = stands && call.kind == ToolKind::Edit;
     if is_edit && !call.showed.is_empty() {
         return None;
@@ -52,7 +67,11 @@ fn content_of(call: &Current, result: &ToolResult) -> Option<Vec<ToolCallContent
     }
     // What a command printed, and under it what was agreed to.
     let agreed = stands.then_some(call.showed.iter().cloned());
-    let words = updates::text(&updates::readable(&result.text));
+    // The model is told of it in the compared agent's words; who was away rejected nothing.
+    let words = match result.fate {
+        Fate::AskedRefused(DenialCode::NoAnswer) => updates::text(UNANSWERED),
+        _ => updates::text(&updates::readable(&result.text)),
+    };
     let changed = agreed.into_iter().flatten().chain(written);
     let unsaved = (!call.unsaved.is_empty()).then(|| updates::text(&call.unsaved.join("\n")));
     Some(
@@ -153,7 +172,8 @@ impl Watch for Watcher<'_> {
         let mut fields = ToolCallUpdateFields::new()
             .status(status)
             .raw_output(updates::raw(&result.text));
-        if let Some(content) = content_of(&current, result) {
+        let is_dry = self.scene.borrow().is_dry && agent != AgentId::FIRST;
+        if let Some(content) = content_of(&current, result, is_dry) {
             fields = fields.content(content);
         }
         self.link

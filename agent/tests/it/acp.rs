@@ -107,6 +107,11 @@ fn anything_but_an_offered_yes_leaves_the_file_as_it_is() {
         editor.ended()["rawOutput"]["error"],
         "Edit rejected by user"
     );
+    // Who was away reads that they were, not that they said no.
+    assert_eq!(
+        editor.ended()["content"][0]["content"]["text"],
+        "nobody answered in time, so it was not done"
+    );
     assert!(
         editor
             .seen

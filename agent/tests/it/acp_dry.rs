@@ -70,6 +70,25 @@ fn an_answer_to_be_repeated_is_none_in_a_dry_run() {
     assert_eq!(editor.text("b.txt").as_deref(), Some("b\n"));
 }
 
+/// What comes with the end of a call takes the place of all that was shown of it.
+#[test]
+fn what_a_dry_run_would_change_is_shown_to_the_end() {
+    let (mut editor, session) = Editor::ready();
+    for call in [
+        json!(["write_file", {"path": "b.txt", "content": "b\n"}]),
+        json!(["terminal", {"command": MAKES}]),
+    ] {
+        editor.prompt(&session, &dry(&json!([[call], "done"])), &[]);
+        let last = editor.updates("tool_call_update").pop().unwrap();
+        assert_eq!(last["status"], "failed", "{last}");
+        let words = last["content"][0]["content"]["text"].as_str().unwrap();
+        assert!(words.starts_with("a dry run: "), "{last}");
+        let shown = last["content"].to_string();
+        assert!(shown.contains("\"newText\":\"b\\n\""), "{last}");
+        assert!(!shown.contains("rejected"), "{last}");
+    }
+}
+
 #[test]
 fn a_mode_that_was_set_from_a_terminal_allows_nothing_in_a_dry_run() {
     let (mut editor, session) = Editor::ready();

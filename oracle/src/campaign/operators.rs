@@ -68,8 +68,8 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
         Restarting::new(Start::Shell { program }, processes.clone(), None)
     };
     let tried = try_all(&chosen, args.seeds, &interrupt, shell);
-    let all = match tried {
-        Ok(all) => all,
+    let (all, present) = match tried {
+        Ok(tried) => tried,
         Err(_) if interrupt.is_set() => return exit::INCONCLUSIVE,
         Err(error) => {
             eprintln!("error: {error}");
@@ -77,8 +77,8 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
         }
     };
     let rows: Vec<(&Operator, &Kept)> = chosen.iter().copied().zip(&all).collect();
-    let text = table(&rows);
-    print!("{}", told(&rows));
+    let text = table(&rows, &present);
+    print!("{}", told(&rows, &present));
     if let Some(file) = &args.write
         && let Err(error) = std::fs::write(file, &text)
     {
@@ -97,13 +97,16 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
     }
 }
 
-/// What each of these operators keeps, in their order.
+/// Programs that are there.
+type Present = BTreeSet<&'static str>;
+
+/// What each of these operators keeps, in their order, and what there is to try them with.
 fn try_all(
     chosen: &[&'static Operator],
     seeds: usize,
     interrupt: &Interrupt,
     shell: impl Fn() -> Restarting,
-) -> Result<Vec<Kept>, WorldError> {
+) -> Result<(Vec<Kept>, Present), WorldError> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let mut shells: Vec<Restarting> = (0..workers).map(|_| shell()).collect();
     let needs: BTreeSet<&'static str> = operators::all()
@@ -148,9 +151,10 @@ fn try_all(
         })
     })?;
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((0..chosen.len())
+    let all = (0..chosen.len())
         .map(|place| done.remove(&place).unwrap_or_default())
-        .collect())
+        .collect();
+    Ok((all, present))
 }
 
 fn one(
@@ -212,7 +216,7 @@ fn is_untried((_, kept): &(&Operator, &Kept)) -> bool {
 }
 
 /// What is printed: the operators that fail or were not tried, and how many there are.
-fn told(rows: &[(&Operator, &Kept)]) -> String {
+fn told(rows: &[(&Operator, &Kept)], present: &Present) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     for row in rows.iter().filter(|(_, kept)| !kept.lost.is_empty()) {
@@ -227,13 +231,23 @@ fn told(rows: &[(&Operator, &Kept)]) -> String {
             kept.lost.join(" ")
         );
     }
+    let mut unreached = 0_usize;
     for (operator, _) in rows.iter().filter(|row| is_untried(row)) {
+        let is_missing = |need: &&&str| !present.contains(**need);
+        let missing: Vec<&str> = operator.needs.iter().filter(is_missing).copied().collect();
+        if missing.is_empty() {
+            unreached += 1;
+            continue;
+        }
         let _written = writeln!(
             out,
             "not tried {}: needs {}",
             operator.name,
-            operator.needs.join(" ")
+            missing.join(" ")
         );
+    }
+    if unreached > 0 {
+        let _written = writeln!(out, "operators not reached: {unreached}");
     }
     let of = |is: fn(&Operator) -> bool| {
         let of = rows.iter().filter(|(operator, _)| is(operator));
@@ -259,7 +273,7 @@ fn told(rows: &[(&Operator, &Kept)]) -> String {
 }
 
 /// Every operator, for a file.
-fn table(rows: &[(&Operator, &Kept)]) -> String {
+fn table(rows: &[(&Operator, &Kept)], present: &Present) -> String {
     let mut out = String::from(
         "# Operators, each by itself\n\n\
          Written by `cargo bisim operators --write FILE`; do not edit. Variants that have the effect\n\
@@ -278,7 +292,7 @@ fn table(rows: &[(&Operator, &Kept)]) -> String {
             kept.tried
         );
     }
-    let _written = writeln!(out, "\n{}", told(rows));
+    let _written = writeln!(out, "\n{}", told(rows, present));
     out
 }
 
@@ -308,6 +322,26 @@ mod tests {
         let look = look.unwrap().name;
         assert!(!fail(look, kept(0, 20)));
         assert!(fail(look, kept(1, 20)));
+    }
+
+    #[test]
+    fn what_was_not_reached_is_counted_and_what_is_missing_is_named() {
+        let nothing = Kept::default();
+        let needing = operators::all().find(|one| !one.needs.is_empty()).unwrap();
+        let rows = [(named("double-quote-rest"), &nothing), (needing, &nothing)];
+        let told =
+            |present: &[&'static str]| super::told(&rows, &present.iter().copied().collect());
+        let without = told(&[]);
+        let missing = format!(
+            "not tried {}: needs {}\n",
+            needing.name,
+            needing.needs.join(" ")
+        );
+        assert!(without.contains(&missing), "{without}");
+        assert!(without.contains("not reached: 1\n"), "{without}");
+        let with = told(needing.needs);
+        assert!(!with.contains("not tried"), "{with}");
+        assert!(with.contains("not reached: 2\n"), "{with}");
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
     }
     let interrupt = Interrupt::default();
     let processes = Processes::default();
-    interrupt.watch(processes.clone());
+    interrupt.watch_a_whole(processes.clone());
     let logs = ambient.reports.join("target/bisim/patterns");
     let starts = match environment::prepare(ambient, &args.hermes, &logs, &processes) {
         Ok(starts) => starts,

@@ -136,7 +136,15 @@ impl Screening<'_> {
                 Some(round) => return Err(of_another(&round, from)),
                 None => match self.round(from, to)? {
                     Some(round) => round,
-                    None => break,
+                    None => {
+                        if all.is_empty() && !self.hunt.interrupt.is_set() {
+                            eprintln!(
+                                "the time was over before the first {} places were screened; give it more by --time",
+                                to.saturating_sub(from)
+                            );
+                        }
+                        break;
+                    }
                 },
             };
             from = round.to;

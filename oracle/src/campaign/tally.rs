@@ -443,7 +443,8 @@ impl Tally {
     /// Whether nothing at all was tried.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.all.total() == 0 && self.screen.is_none()
+        let screened = self.screen.as_ref();
+        self.all.total() == 0 && screened.is_none_or(|screen| screen.commands == 0)
     }
 
     fn lane_is_wrong(&self) -> bool {

@@ -96,6 +96,10 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
                 let yes = if highest == Risk::High { "yes" } else { "y" };
                 eprintln!("{}", EXPLAINED.replace("YES", &format!("{yes:<4}")));
             }
+            Some("y") => {
+                let why = "nothing was done: where something is replaced, removed or unknown, `y` is not enough, and `yes` is";
+                return Err((why.to_owned(), exit::REFUSED));
+            }
             _ => return Err(("nothing was done".to_owned(), exit::REFUSED)),
         }
     }

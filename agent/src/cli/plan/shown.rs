@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     actions::{self, Did, Risk},
-    cli::as_json::print_json,
+    cli::{as_json::print_json, say},
     executor::{self, Go, Onlooker},
     exit,
     planner::show,
@@ -237,6 +237,17 @@ pub(super) fn summed_up(machine: &Machine, as_json: bool) -> u8 {
         print(&format!(
             "{done} done, {failed} failed, {refused} refused, {skipped} skipped"
         ));
+    }
+    let is_refused = |status: &Status| *status == Status::Failed(Failure::Refused);
+    if !as_json
+        && machine
+            .reports()
+            .iter()
+            .any(|report| is_refused(&report.status))
+    {
+        say(
+            "`--grant VERB=PLACE` lets a step do what was refused for want of a grant; `--dry-run` says before what each one lacks",
+        );
     }
     if refused > 0 {
         exit::REFUSED

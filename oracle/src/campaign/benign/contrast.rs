@@ -34,7 +34,7 @@ struct Count {
 pub(super) fn command(ambient: &Ambient, args: &BenignArgs, many: u64) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
-    interrupt.watch(processes.clone());
+    interrupt.watch_a_whole(processes.clone());
     let logs = ambient.root.join("target/bisim-benign");
     let starts = match environment::prepare(ambient, &args.hermes, &logs, &processes) {
         Ok(starts) => starts,
