@@ -11,6 +11,7 @@ use crate::approval::{CallId, Said, Scope, Stance};
 use crate::audit::Entry;
 use crate::authority::Verb;
 use crate::escape::bounded;
+use crate::fault::{self, Fault};
 use crate::flow;
 use crate::grant::{AgentId, GrantId, Origin};
 use crate::label::{Label, Source};
@@ -75,11 +76,14 @@ impl Session {
     /// A call that data steers: no grant vouches for it unless it vouches for
     /// that data.
     pub(super) fn steered_call(&mut self, call: Call, by_data: &Label) -> Effects<'_> {
-        self.flow.carry(CallId(self.calls_made), by_data);
-        self.call(call)
+        self.start(call, Some(by_data))
     }
 
     pub(super) fn call(&mut self, call: Call) -> Effects<'_> {
+        self.start(call, None)
+    }
+
+    fn start(&mut self, call: Call, by_data: Option<&Label>) -> Effects<'_> {
         if self.flights.len() >= CALLS_IN_FLIGHT_MAX {
             return self.refuse(
                 None,
@@ -94,6 +98,9 @@ impl Session {
         }
         let id = CallId(self.calls_made);
         self.calls_made = self.calls_made.saturating_add(1);
+        if let Some(label) = by_data.filter(|_| !fault::is(Fault::SteeringDoesNotCount)) {
+            self.flow.carry(id, label);
+        }
         self.flights.insert(
             id,
             Flight {
@@ -367,7 +374,7 @@ impl Session {
         }
         // Whoever reads a question now was not told of this: their yes is for what they see,
         // and vouches for nothing that comes later.
-        if label.sources().any(flow::is_foreign) {
+        if label.sources().any(flow::is_foreign) && !fault::is(Fault::NewsLeavesQuestions) {
             for question in self.questions.values_mut() {
                 if question.by == agent {
                     question.widest = Scope::Once;

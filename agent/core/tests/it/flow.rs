@@ -267,6 +267,24 @@ fn data_that_steers_one_call_taints_that_call_and_no_other() {
 }
 
 #[test]
+fn data_that_steers_a_call_which_is_never_made_taints_no_other() {
+    let mut bench = with_everything(Asking::Prompt);
+    let (gone, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    bench.step(Event::EndAgent(gone));
+    let actions = vec![bench.file(Verb::FsModify, "a")];
+    let came = bench.step(Event::SteeredCall {
+        call: Call {
+            by: gone,
+            tool: Tool::WriteFile,
+            actions,
+        },
+        by_data: Label::new(Source::Network, Readers::Anyone),
+    });
+    assert_eq!(came, Came::Denied(DenialCode::UnknownAgent));
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+}
+
+#[test]
 fn before_a_call_a_grant_vouches_for_a_clean_agent_and_not_for_one_that_has_read() {
     let mut bench = Bench::new(Asking::Prompt);
     let all = bench.on_files(&Verb::FILES, ".");
