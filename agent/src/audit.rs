@@ -78,6 +78,24 @@ pub enum LedgerError {
     Stopped(PathBuf, String),
 }
 
+impl LedgerError {
+    /// Whether nothing is wrong with what is there: the system does not let it be used.
+    #[must_use]
+    pub const fn is_of_the_system(&self) -> bool {
+        match self {
+            Self::Io(..) | Self::NoRoom(..) | Self::Own(OwnFileError::Io(..)) | Self::Busy(_) => {
+                true
+            }
+            Self::Own(_)
+            | Self::Line(..)
+            | Self::Chain(..)
+            | Self::Cut(..)
+            | Self::Anchor(_)
+            | Self::Stopped(..) => false,
+        }
+    }
+}
+
 impl fmt::Display for LedgerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const REPAIR: &str = "`hermitcrab doctor --repair` keeps a copy and goes on after the last record that holds";

@@ -6,6 +6,7 @@
 
 pub mod bounds;
 pub mod edit;
+mod error;
 mod file;
 pub mod import;
 pub mod keys;
@@ -15,7 +16,7 @@ pub mod servers;
 pub mod settings;
 pub mod talk;
 
-use std::{borrow::Cow, fmt, io, path::Path, path::PathBuf, time::Duration};
+use std::{borrow::Cow, path::Path, path::PathBuf, time::Duration};
 
 use hermitcrab_core::{
     approval::{Asking, Stance},
@@ -27,10 +28,10 @@ use hermitcrab_core::{
 use serde::Deserialize;
 use toml::Spanned;
 
-pub use self::rules::RuleWords;
 use self::servers::{ServerWords, ServersWords};
 use self::settings::{LimitsWords, SafetyWords, SandboxWords};
 use self::talk::ChatWords;
+pub use self::{error::ConfigError, rules::RuleWords};
 use crate::runtime::{Ceilings, GrantWords};
 
 /// The whole file.
@@ -82,6 +83,7 @@ pub struct ConfiguredGrant {
     /// `fs.create`, `fs.*`, ...
     pub verb: String,
     /// An absolute path, or one from `~`, `.` for the workspace, or `./` and a path below it.
+    #[serde(deserialize_with = "rules::in_letters")]
     pub on: String,
     /// How often it may be used.
     #[serde(default)]
@@ -89,65 +91,6 @@ pub struct ConfiguredGrant {
     /// How long it lasts.
     #[serde(default)]
     pub seconds: Option<u64>,
-}
-
-/// A configuration that cannot be used.
-#[derive(Debug)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    Io(PathBuf, io::Error),
-    /// It is not what it should be; the text names the place.
-    Form(PathBuf, String),
-    /// A link leads to it from where it should be, and nothing is there; the text says what to do.
-    Link(String),
-    /// Somebody else may write it or its directory; the text says who, and what to do.
-    Others(PathBuf, String),
-    /// The file is as it should be, and this change to it would not be.
-    Change(String),
-    /// Somebody else changed it since it was read.
-    Meanwhile(PathBuf),
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "cannot read `{}`: {error}", path.display()),
-            // What it holds may be quoted from the file, line breaks and all.
-            Self::Form(path, what) => write!(
-                f,
-                "`{}` is not a configuration: {}",
-                path.display(),
-                one_line(what)
-            ),
-            Self::Link(what) => write!(f, "there is no configuration: {what}"),
-            Self::Others(path, what) => write!(
-                f,
-                "the configuration decides what is allowed, and of `{}` others decide: {what}",
-                path.display()
-            ),
-            Self::Change(what) => write!(f, "nothing was changed: {what}"),
-            Self::Meanwhile(path) => write!(
-                f,
-                "nothing was changed: somebody else changed `{}` meanwhile; see what it says now, and do it again",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
-impl ConfigError {
-    /// The same about a person's own file, with what they can do.
-    #[must_use]
-    pub fn with_the_way_out(&self) -> String {
-        if let Self::Form(..) = self {
-            return format!(
-                "{self}; mend it there, or `hermitcrab config reset` begins a new one and keeps this beside it"
-            );
-        }
-        self.to_string()
-    }
 }
 
 /// Reads the file; one that does not exist is an empty one.
@@ -243,7 +186,7 @@ fn with_suggestion(message: &str) -> String {
 pub fn read_administrators(path: &Path) -> Result<Config, ConfigError> {
     use std::os::unix::fs::MetadataExt as _;
     match std::fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Config::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Config::default()),
         Err(error) => Err(ConfigError::Io(path.to_owned(), error)),
         Ok(seen) if seen.uid() != 0 || seen.mode() & 0o022 != 0 => Err(ConfigError::Form(
             path.to_owned(),
@@ -588,7 +531,12 @@ mod tests {
             ),
             (text.replace("fs.modify", "fs.fly"), "no verb `fs.fly`"),
             (text.replace("on = \"docs\"", ""), "none of `on`"),
-            (text.replace("named", "host"), "not a peer"),
+            (text.replace("named", "host"), "not for fs.list"),
+            (
+                text.replace("fs.*", "net.connect")
+                    .replace("named = \"*.pem\"", "host = \"*.pem:0\""),
+                "not a peer",
+            ),
             (text.replace("prompt", "yes"), "not approve_all"),
         ] {
             let error = rules(&wrong).expect_err("refused").to_string();

@@ -31,6 +31,7 @@ use crate::{
     answers,
     digest::sha256,
     ports::{FileDiff, Prompt, Side, UserPort},
+    text::visible::{escaped, one_line},
 };
 
 /// What can be chosen.
@@ -278,7 +279,7 @@ impl AcpUser {
             );
             let scope = ElicitationSessionScope::new(self.link.session());
             let form = ElicitationFormMode::new(scope, schema);
-            let request = CreateElicitationRequest::new(form, question);
+            let request = CreateElicitationRequest::new(form, escaped(question));
             match self.link.ask(&self.control, request, self.desk.within) {
                 Waited::Got(Ok(answer)) => return typed_in(answer.action),
                 Waited::Cancelled | Waited::TimedOut => return None,
@@ -293,7 +294,7 @@ impl AcpUser {
     fn choose(&self, question: &str, choices: &[String]) -> Option<String> {
         let id = self.scene.borrow_mut().asking_for_words(&self.link);
         let fields = ToolCallUpdateFields::new()
-            .title(question.to_owned())
+            .title(escaped(question))
             .kind(ToolKind::Other)
             .status(ToolCallStatus::Pending);
         let options = choices
@@ -301,7 +302,7 @@ impl AcpUser {
             .enumerate()
             .map(|(place, words)| {
                 let id = choice_id(place);
-                PermissionOption::new(id, words.clone(), kind_of(words))
+                PermissionOption::new(id, worded(words), kind_of(words))
             })
             .collect();
         let call = ToolCallUpdate::new(id, fields);
@@ -314,6 +315,21 @@ impl AcpUser {
         };
         let place = (0..choices.len()).find(|place| *choice_id(*place) == *chosen.option_id.0)?;
         choices.get(place).cloned()
+    }
+}
+
+/// A word to choose, as somebody else wrote it. One that reads like an answer to a question for
+/// a permission stands in quotation marks.
+fn worded(words: &str) -> String {
+    let words = one_line(words);
+    let begins = words.trim_start().to_lowercase();
+    let is_like_ours = ["allow", "always allow", "reject"]
+        .iter()
+        .any(|ours| begins.starts_with(ours));
+    if is_like_ours {
+        format!("\u{201c}{words}\u{201d}")
+    } else {
+        words
     }
 }
 
@@ -386,7 +402,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{ANSWER_BYTES_MAX, Choosable, meaning, typed_in};
+    use super::{ANSWER_BYTES_MAX, Choosable, meaning, typed_in, worded};
 
     fn selected(id: &str) -> RequestPermissionOutcome {
         RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(id.to_owned()))
@@ -423,6 +439,22 @@ mod tests {
             meaning(&selected("reject-stop"), Scope::Once),
             (Reply::No, true)
         );
+    }
+
+    #[test]
+    fn a_choice_draws_nothing_and_reads_like_no_permission() {
+        for (words, shown) in [
+            ("blue", "blue"),
+            ("no", "no"),
+            (
+                "Allow for this session",
+                "\u{201c}Allow for this session\u{201d}",
+            ),
+            (" reject", "\u{201c} reject\u{201d}"),
+            ("a\n\u{1b}]0;x\u{202e}b", "a\\u{a}\\u{1b}]0;x\\u{202e}b"),
+        ] {
+            assert_eq!(worded(words), shown);
+        }
     }
 
     #[test]

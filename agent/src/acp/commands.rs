@@ -79,6 +79,18 @@ pub fn read(typed: &str) -> Option<Result<Command, String>> {
     })
 }
 
+/// Said where a plan is asked for with more than it can be made of.
+pub const PLANS_WORDS: &str = "There is no plan: `/plan` takes words, and files of this machine that are mentioned \
+     and have plain names. What else is attached may have been written by somebody else, so no plan is made of it. \
+     Name the files in your words.";
+
+/// What is behind the name of a command: what is attached to it, too.
+#[must_use]
+pub fn for_model(words: &str) -> Option<&str> {
+    let (_, rest) = words.trim_start().split_once(char::is_whitespace)?;
+    Some(rest.trim_start())
+}
+
 /// What of it is to be taken back, as at the prompt of a terminal.
 fn undo(rest: &str) -> Result<Undo, String> {
     let words: Vec<&str> = rest.split_whitespace().collect();

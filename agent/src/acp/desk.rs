@@ -238,6 +238,7 @@ mod tests {
         Said {
             words: words.to_owned(),
             typed: words.to_owned(),
+            is_cut: false,
             has_attachments: false,
             is_typed,
         }

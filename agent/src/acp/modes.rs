@@ -159,21 +159,15 @@ impl Choice {
             Isolation::Unisolated => "There is no isolation on this machine",
             Isolation::Unknown => "Isolation is not proved on this machine",
         };
-        let (asked, disbelieved) = match floor {
-            Asking::ApproveAll | Asking::Prompt => (
-                "When you are asked before something is changed",
-                "Whatever rests on the sandbox is asked about",
-            ),
-            Asking::Refuse => (
-                "What becomes of what is not granted",
-                "Whatever rests on the sandbox is refused",
-            ),
+        let asked = match floor {
+            Asking::ApproveAll | Asking::Prompt => "When you are asked before something is changed",
+            Asking::Refuse => "What becomes of what is not granted",
         };
         let beliefs = vec![
             SessionConfigSelectOption::new(Belief::Proved.id(), "As proved")
                 .description(proof.to_owned()),
             SessionConfigSelectOption::new(Belief::Nothing.id(), "Not believed")
-                .description(disbelieved.to_owned()),
+                .description("Commands are refused: nothing is believed to hold them".to_owned()),
         ];
         vec![
             SessionConfigOption::select(MODE_OPTION, "Approval", self.mode.id(), modes)
@@ -303,15 +297,12 @@ mod tests {
             serde_json::to_string(&(modes, options)).unwrap()
         };
         let refusing = told(Asking::Refuse);
-        for word in [
-            "asked about before",
-            "is asked about",
-            "When you are asked",
-            "\"Ask\"",
-        ] {
+        for word in ["asked about before", "When you are asked", "\"Ask\""] {
             assert!(!refusing.contains(word), "{word}: {refusing}");
             assert!(told(Asking::Prompt).contains(word), "{word}");
         }
+        // What does not believe the sandbox has no command run, whoever may be asked.
+        assert!(told(Asking::Prompt).contains("Commands are refused"));
         assert!(
             refusing.contains("Whatever is not granted is refused"),
             "{refusing}"

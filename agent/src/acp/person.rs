@@ -84,7 +84,7 @@ impl Person {
             .title(title.to_owned())
             .kind(ToolKind::Think)
             .status(ToolCallStatus::Pending)
-            .content(vec![updates::text(words)]);
+            .content(vec![updates::verbatim(words)]);
         let options = vec![
             PermissionOption::new(YES, yes.to_owned(), PermissionOptionKind::AllowOnce),
             PermissionOption::new(NO, "Reject", PermissionOptionKind::RejectOnce),

@@ -345,7 +345,15 @@ impl Seat {
                     Ok(PromptResponse::new(StopReason::EndTurn))
                 }
             },
-            Some(Ok(Command::DryRun(words))) => self.dry_run(&words),
+            Some(Ok(Command::DryRun(words))) => match commands::for_model(&said.words) {
+                Some(all) if !said.is_typed => self.dry_run(all, said.has_attachments),
+                _ => self.dry_run(&words, false),
+            },
+            // A model that plans is told nothing that somebody else may have written.
+            Some(Ok(Command::MakePlan(_))) if said.is_cut => {
+                self.link.say(commands::PLANS_WORDS);
+                Ok(PromptResponse::new(StopReason::EndTurn))
+            }
             Some(Ok(Command::MakePlan(words))) => self.plan(&words),
             Some(command) => {
                 let words = command.and_then(|command| match command {

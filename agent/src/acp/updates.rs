@@ -97,6 +97,13 @@ pub fn text(text: &str) -> ToolCallContent {
     ToolCallContent::Content(Content::new(ContentBlock::from(text.to_owned())))
 }
 
+/// The same of what a person decides by, or what was done: not a letter of it is read as a sign
+/// of how it is to be drawn.
+#[must_use]
+pub fn verbatim(words: &str) -> ToolCallContent {
+    text(&readable::block("", words))
+}
+
 /// Lets go of the beginning of what is too long to be shown.
 pub fn keep_the_end(text: &mut String) {
     if text.len() > SHOWN_BYTES_MAX {
@@ -135,7 +142,7 @@ pub fn question(prompt: &Prompt<'_>) -> Vec<ToolCallContent> {
             .join("\n")
     };
     if !words.is_empty() {
-        contents.push(text(&words));
+        contents.push(verbatim(&words));
     }
     contents
 }
@@ -149,7 +156,7 @@ pub fn written(files: &[FileDiff], more: usize) -> Vec<ToolCallContent> {
         words.push(format!("{more} more files were changed and are not shown"));
     }
     if !words.is_empty() {
-        contents.push(text(&words.join("\n")));
+        contents.push(verbatim(&words.join("\n")));
     }
     contents
 }
@@ -186,7 +193,7 @@ fn is_text(file: &FileDiff) -> bool {
 
 fn file(file: &FileDiff) -> Vec<ToolCallContent> {
     let (Some(old), Some(new)) = (file.before.text(), file.after.text()) else {
-        let words = text(&format!(
+        let words = verbatim(&format!(
             "{}: {} becomes {}",
             named(&file.path),
             side(&file.before),
@@ -283,7 +290,7 @@ mod tests {
     use hermitcrab_core::outcome::DenialCode;
     use serde_json::json;
 
-    use super::{described, keep_the_end, plan_of_list, rejected};
+    use super::{described, keep_the_end, plan_of_list, rejected, verbatim};
     use crate::runtime::Fate;
 
     #[test]
@@ -315,6 +322,22 @@ mod tests {
         let unasked = Fate::Refused(DenialCode::NoCap);
         assert!(rejected("write_file", &unasked).is_none());
         assert!(rejected("write_file", &Fate::Ran).is_none());
+    }
+
+    #[test]
+    fn what_is_decided_by_is_a_block_that_nothing_in_it_ends() {
+        let told = |words: &str| serde_json::to_value(verbatim(words)).expect("JSON");
+        let of = |words: &str| told(words)["content"]["text"].as_str().map(str::to_owned);
+        assert_eq!(
+            of("new link a<!-- to b\nnew link .git/hooks to c").as_deref(),
+            Some("```\nnew link a<!-- to b\nnew link .git/hooks to c\n```")
+        );
+        let closing = of("a\n```\n<!--\n````\nb").expect("a text");
+        let fence = "`".repeat(5);
+        assert!(
+            closing.starts_with(&format!("{fence}\n")) && closing.ends_with(&format!("\n{fence}")),
+            "{closing}"
+        );
     }
 
     #[test]

@@ -4,10 +4,17 @@ use std::{
     fmt,
     fs::File,
     io::{self, Write as _},
-    os::unix::fs::{FileExt as _, MetadataExt as _},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{FileExt as _, MetadataExt as _},
+    },
+    path::Path,
 };
 
-use rustix::{fs::SeekFrom, io::Errno};
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, SeekFrom},
+    io::Errno,
+};
 
 /// How much room is made at a time.
 const ROOM_BYTES: u64 = 64 << 10;
@@ -85,6 +92,26 @@ pub struct Roomy {
     room_end: u64,
     /// Its file system counts names: there are some that say none of every file.
     counts_names: bool,
+    /// Where it is looked for by whoever reads it.
+    place: Option<Place>,
+}
+
+/// A name in a directory, whatever that is called by now.
+#[derive(Debug)]
+struct Place {
+    dir: OwnedFd,
+    name: &'static str,
+}
+
+impl Place {
+    /// Whether this file has the name.
+    fn holds(&self, file: &std::fs::Metadata) -> io::Result<bool> {
+        match rustix::fs::statat(&self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok((found.st_dev, found.st_ino) == (file.dev(), file.ino())),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
 }
 
 impl Roomy {
@@ -113,7 +140,23 @@ impl Roomy {
             end,
             room_end: end,
             counts_names: found.nlink() > 0,
+            place: None,
         })
+    }
+
+    /// Has it be written only while it has this name there. A file system on which it has not,
+    /// though it was just opened by it, tells no files apart by their numbers.
+    ///
+    /// # Errors
+    /// The directory's.
+    pub fn named(mut self, dir: &Path, name: &'static str) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(dir, flags, Mode::empty())?;
+        let place = Place { dir, name };
+        if place.holds(&self.file.metadata()?)? {
+            self.place = Some(place);
+        }
+        Ok(self)
     }
 
     /// How long what is in it is.
@@ -206,13 +249,23 @@ impl Disk for Roomy {
 
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
+        let found = self.file.metadata()?;
+        let lost = |what: &str| {
+            let why =
+                format!("it was {what} while it was written; see who did that, and begin anew");
+            Err(io::Error::other(why))
+        };
         // What is in a file without a name is on a disk and on no record.
-        if self.counts_names && self.file.metadata()?.nlink() == 0 {
-            return Err(io::Error::other(
-                "it was removed while it was written; see who did that, and begin anew",
-            ));
+        if self.counts_names && found.nlink() == 0 {
+            return lost("removed");
         }
-        Ok(())
+        if found.len() < self.end {
+            return lost("cut off");
+        }
+        match &self.place {
+            Some(place) if !place.holds(&found)? => lost("moved, or another put in its place,"),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
@@ -337,6 +390,45 @@ mod tests {
         std::fs::remove_file(&other).expect("removed");
         let error = disk.sync().expect_err("gone").to_string();
         assert!(error.contains("removed"), "{error}");
+    }
+
+    #[test]
+    fn what_is_written_where_nobody_looks_for_it_is_on_no_record() {
+        let dir = tempfile::tempdir().expect("directory");
+        let (path, other) = (dir.path().join("ledger"), dir.path().join("other"));
+        let begun = || {
+            let disk = Roomy::of(opened(&path)).expect("a disk");
+            let mut disk = disk.named(dir.path(), "ledger").expect("a name");
+            disk.append(b"one\n").expect("taken");
+            disk.sync().expect("on record");
+            disk
+        };
+        let refused = |mut disk: Roomy, why: &str| {
+            let error = disk.sync().expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
+        };
+        let disk = begun();
+        std::fs::rename(&path, &other).expect("moved");
+        refused(disk, "moved");
+        let disk = begun();
+        std::fs::rename(&other, &path).expect("replaced");
+        refused(disk, "removed");
+        let disk = begun();
+        std::fs::hard_link(&path, dir.path().join("kept")).expect("linked");
+        std::fs::write(&other, "another").expect("written");
+        std::fs::rename(&other, &path).expect("replaced");
+        refused(disk, "another put in its place");
+        let disk = begun();
+        opened(&path).set_len(0).expect("emptied");
+        refused(disk, "cut off");
+        // The directory may be called what it likes.
+        let disk = begun();
+        let moved = dir.path().with_extension("moved");
+        std::fs::rename(dir.path(), &moved).expect("moved");
+        let mut disk = disk;
+        disk.append(b"two\n").expect("taken");
+        disk.sync().expect("on record");
+        std::fs::rename(&moved, dir.path()).expect("back");
     }
 
     #[test]

@@ -79,7 +79,9 @@ impl Ledger {
         let path = state_dir.join(FILE_NAME);
         let file = own_file::open(&path, Access::Make).map_err(LedgerError::of_own)?;
         lock(&file, &path)?;
-        let file = Roomy::of(file).map_err(|error| LedgerError::of(&path, error, None))?;
+        let file = Roomy::of(file)
+            .and_then(|file| file.named(state_dir, FILE_NAME))
+            .map_err(|error| LedgerError::of(&path, error, None))?;
         let length = file.bytes();
         if length == 0 {
             // Records that are on the disk are lost with the name of their file.

@@ -24,6 +24,7 @@ use crate::{
     digest::sha256,
     exit,
     ports::Clock as _,
+    state_dir::own_file::OwnFileError,
     store::{
         self, StoreError,
         contents::KeptGrant,
@@ -182,7 +183,18 @@ fn at(ground: open::Ground) -> Result<(open::Ground, Keeper), Trouble> {
 }
 
 fn broken(error: StoreError) -> Trouble {
-    (error.to_string(), exit::LEDGER)
+    let code = match &error {
+        StoreError::File(OwnFileError::Io(..)) | StoreError::Write(..) | StoreError::Busy(_) => {
+            exit::ENVIRONMENT
+        }
+        StoreError::File(_)
+        | StoreError::Damaged(..)
+        | StoreError::Version(..)
+        | StoreError::Older(..)
+        | StoreError::Full
+        | StoreError::Anchor(_) => exit::LEDGER,
+    };
+    (error.to_string(), code)
 }
 
 fn list(place: &Where, all: bool, json: bool) -> Result<u8, Trouble> {
@@ -289,6 +301,14 @@ pub(super) fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
         open::tell_what_is_asked(&mut runtime, &words);
     }
     Ok(exit::OK)
+}
+
+/// Whether these words name something that can be granted there.
+pub(super) fn read(place: &Where, grants: &[String]) -> Result<(), Trouble> {
+    let ground = open::ground(place)?;
+    grants
+        .iter()
+        .try_for_each(|grant| open::words(grant, &ground.places.current).map(drop))
 }
 
 /// Ends what is kept for a place, as `revoke` does.
@@ -453,11 +473,15 @@ pub(super) fn recorded(
     intent: &str,
     act: impl FnOnce() -> Result<String, Trouble>,
 ) -> Result<(), Trouble> {
-    let trouble = |error: LedgerError| (error.to_string(), exit::LEDGER);
+    let code = |is_of_the_system| match is_of_the_system {
+        true => exit::ENVIRONMENT,
+        false => exit::LEDGER,
+    };
+    let trouble = |error: LedgerError| (error.to_string(), code(error.is_of_the_system()));
     let state = ground.state()?;
     let ((mut ledger, opened), _) =
         store::ledger(&ground.state_dir, state.map(|state| state.anchor))
-            .map_err(|error| (error.to_string(), exit::LEDGER))?;
+            .map_err(|error| (error.to_string(), code(error.is_of_the_system())))?;
     let number =
         ambient::session_number().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
     let (mut session, mut records) = command_session(number, opened.head);

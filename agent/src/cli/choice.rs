@@ -11,7 +11,7 @@ use crate::{
     model::{
         Backend, ModelError,
         http::{HttpConfig, HttpModel},
-        key::key_in,
+        key::{key_in, named_variable},
     },
     runtime::{GrantWords, Runtime},
 };
@@ -99,6 +99,7 @@ fn key(choice: &Choice) -> Result<(Option<String>, Option<String>), ModelError> 
             place.map(|file| format!("the file `{}`", file.display())),
         ));
     };
+    named_variable(name).map_err(ModelError::Address)?;
     let value = ambient::variable(name).map(|key| key.trim().to_owned());
     match value.filter(|key| !key.is_empty()) {
         Some(key) => Ok((Some(key), Some(format!("the variable `{name}`")))),

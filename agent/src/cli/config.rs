@@ -139,7 +139,17 @@ pub fn config(arguments: &ConfigArgs) -> u8 {
 }
 
 fn wrong(error: ConfigError) -> Trouble {
-    (error.to_string(), exit::USAGE)
+    let code = match &error {
+        // The words were right, and the machine does not take them.
+        ConfigError::Write(..) => exit::ENVIRONMENT,
+        ConfigError::Io(..)
+        | ConfigError::Form(..)
+        | ConfigError::Link(_)
+        | ConfigError::Others(..)
+        | ConfigError::Change(_)
+        | ConfigError::Meanwhile(_) => exit::USAGE,
+    };
+    (error.to_string(), code)
 }
 
 /// The same about the person's own file.
@@ -217,7 +227,7 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
                 }))
             })?;
             for directory in directories {
-                let at = places.current.join(directory);
+                let at = place_of(directory, places);
                 if let Some(why) = never_shown(&at) {
                     say(&format!(
                         "commands are not shown `{}`: {why}",
@@ -227,28 +237,13 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
             }
             Ok(())
         }
-        Some(What::RemoveDirectory { directories }) => changed(file, |edit| {
-            let mut removed = Vec::new();
-            for directory in directories {
-                let shown = directory.to_string_lossy().into_owned();
-                let name = written(&places.current.join(directory), places);
-                if edit.remove_directory(&shown)? || edit.remove_directory(&name)? {
-                    removed.push(format!("`{shown}`"));
-                }
-            }
-            let (removed, one) = (removed.join(", "), removed.len() == 1);
-            Ok((!removed.is_empty()).then(|| match one {
-                true => format!("{removed} is the agent's no more"),
-                false => format!("{removed} are the agent's no more"),
-            }))
-        }),
+        Some(What::RemoveDirectory { directories }) => {
+            remove_directories(file, directories, places)
+        }
         Some(What::Backend(backend)) => set_backend(file, &places.current, backend),
         Some(What::Import { file: from }) => {
             // One that is not there may come to be there.
-            let not_given = |directory: &Path| {
-                let real = real(&from_here(directory, places));
-                not_given(&lexical(&real).unwrap_or(real), places)
-            };
+            let not_given = |directory: &Path| not_given(&place_of(directory, places), places);
             let done = import::import(&from_here(from, places), file, &not_given).map_err(wrong)?;
             for line in &done.taken {
                 tell(&format!("taken over: {line}"));
@@ -265,7 +260,7 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
 /// first, what they made of it is changed.
 fn changed(
     file: &Path,
-    change: impl Fn(&mut Edit) -> Result<Option<String>, ConfigError>,
+    mut change: impl FnMut(&mut Edit) -> Result<Option<String>, ConfigError>,
 ) -> Result<(), Trouble> {
     let mut tries = 0;
     loop {
@@ -284,6 +279,52 @@ fn changed(
             Err(error) => return Err(wrong(error)),
         }
     }
+}
+
+/// Takes directories off the list, whatever path or link to them is written here or there. One
+/// that is not on it is an error: whoever names it means to close something.
+fn remove_directories(
+    file: &Path,
+    directories: &[PathBuf],
+    places: &Places,
+) -> Result<(), Trouble> {
+    let mut unknown = Vec::new();
+    changed(file, |edit| {
+        unknown.clear();
+        let mut removed = Vec::new();
+        for directory in directories {
+            let (shown, place) = (directory.to_string_lossy(), place_of(directory, places));
+            let is_meant =
+                |known: &str| known == shown || place_of(Path::new(known), places) == place;
+            match edit.remove_directories(is_meant)? {
+                0 => unknown.push(format!("`{}`", visible(&shown))),
+                _ => removed.push(format!("`{shown}`")),
+            }
+        }
+        Ok((!removed.is_empty()).then(|| {
+            let are = if removed.len() == 1 { "is" } else { "are" };
+            format!("{} {are} the agent's no more", removed.join(", "))
+        }))
+    })?;
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let (unknown, are) = (
+        unknown.join(", "),
+        if unknown.len() == 1 { "is" } else { "are" },
+    );
+    let message = format!(
+        "{unknown} {are} not on the list of `{}`; `hermitcrab config show directories` shows it",
+        visible(&file.to_string_lossy())
+    );
+    Err((message, exit::USAGE))
+}
+
+/// Where a directory lies that is named from here, by the path without links; one that is not
+/// there, where it would.
+fn place_of(directory: &Path, places: &Places) -> PathBuf {
+    let real = real(&from_here(directory, places));
+    lexical(&real).unwrap_or(real)
 }
 
 /// A directory as it is written into the file.
@@ -343,8 +384,7 @@ fn are_given(list: &str, places: &Places) -> Result<(), String> {
         if !path.is_absolute() && !path.starts_with("~") {
             return refused("it is named from where you are; name it from `/` or `~`");
         }
-        let real = real(&from_here(path, places));
-        if let Some(why) = not_given(&lexical(&real).unwrap_or(real), places) {
+        if let Some(why) = not_given(&place_of(path, places), places) {
             return refused(why);
         }
     }

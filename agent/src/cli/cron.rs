@@ -119,7 +119,7 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
             on_one_line(jobs::text(job, "id")),
             on_one_line(&jobs::in_words(job)),
             on_one_line(&jobs::name(job)),
-            on_one_line(next)
+            on_one_line(&by_the_clock(next))
         ));
         let last = jobs::text(job, "last_run_at");
         if !last.is_empty() {
@@ -130,7 +130,7 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
             let status = jobs::text(job, "last_status");
             tell(&format!(
                 "    last: {}",
-                on_one_line(&format!("{last}, {status}{error}"))
+                on_one_line(&format!("{}, {status}{error}", by_the_clock(last)))
             ));
         }
         if ran_in_time_to_come(job) {
@@ -149,6 +149,18 @@ fn list(base: &Where, json: bool) -> Result<u8, Trouble> {
         }
     }
     Ok(exit::OK)
+}
+
+/// A moment as whoever looks has it on the clock; words that are none as they are.
+fn by_the_clock(kept: &str) -> String {
+    let now = ambient::now_here();
+    schedule::kept(kept, &now).map_or_else(
+        || kept.to_owned(),
+        |at| {
+            let at = at.with_time_zone(now.time_zone().clone());
+            at.strftime("%Y-%m-%d %H:%M").to_string()
+        },
+    )
 }
 
 /// What a job holds, and why it cannot be told: of a directory that is gone nobody can say
@@ -192,8 +204,11 @@ fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {
     let all = shelf.read()?;
     let job = named(&shelf, &all, word).map_err(|why| (why, exit::USAGE))?;
     let script = readable(shelf.script(job));
+    let place = Shelf::place(base, job, script.as_ref());
+    // Nobody has to read what a job does for words that grant nothing.
+    caps::read(&place, grants)?;
     println!("{}", in_full(job, script.as_ref()));
-    caps::grant(&Shelf::place(base, job, script.as_ref()), grants)
+    caps::grant(&place, grants)
 }
 
 fn remove(base: &Where, words: &[String]) -> Result<u8, Trouble> {
@@ -399,20 +414,28 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
     for line in &run.refused.lines {
         say(&format!("job {}: {}", on_one_line(&id), on_one_line(line)));
     }
-    if run.refused.lacks_grants {
-        say(&format!(
-            "nobody could be asked; `hermitcrab cron grant {} VERB=PLACE` grants the job what is wanted",
-            on_one_line(&id)
-        ));
-    }
     if let Some(document) = &run.document {
         shelf
             .keep(&id, document, &now)
             .map_err(|error| shelf.trouble(&error))?;
     }
+    let mut stays = true;
     shelf.change(&id, |mut job| {
-        turns::note(&mut job, &run.became, &ambient::now_here()).then_some(job)
+        stays = turns::note(&mut job, &run.became, &ambient::now_here());
+        stays.then_some(job)
     })?;
+    if run.refused.lacks_grants {
+        let id = on_one_line(&id);
+        say(&match stays {
+            true => format!(
+                "nobody could be asked; `hermitcrab cron grant {id} VERB=PLACE` grants the job what is wanted"
+            ),
+            // Whoever grants it something now is told that there is no such job.
+            false => "nobody could be asked, and the job was for this one time; have it made again, and let \
+                      `hermitcrab cron grant ID VERB=PLACE` grant the new one what is wanted before it is due"
+                .to_owned(),
+        });
+    }
     Ok(code)
 }
 

@@ -12,6 +12,7 @@ mod load;
 
 use super::{Trouble, as_json::print_json, open, say, tell};
 use crate::{
+    ambient,
     cancel::Cancel,
     config::models::BackendWords,
     exit,
@@ -281,9 +282,18 @@ fn whole(files: &[PathBuf]) -> u8 {
 /// Asks each model for a small answer of a form, and says what came.
 fn check() -> Result<u8, Trouble> {
     let ground = open::configured()?;
+    let cancel = Cancel::default();
+    // At the prompt ^C ends nothing by itself.
+    ambient::on_interrupt(&cancel).map_err(|error| {
+        let message = format!("cannot take ^C in hand: {error}");
+        (message, exit::ENVIRONMENT)
+    })?;
     let mut code = exit::OK;
     let mut last: Option<&BackendWords> = None;
     for (role, words) in roles(&ground) {
+        if cancel.is_thrown() {
+            return Ok(exit::INTERRUPTED);
+        }
         let Some(words) = words else {
             tell(&format!("{role}: none is configured"));
             code = exit::USAGE;
@@ -295,33 +305,31 @@ fn check() -> Result<u8, Trouble> {
         }
         last = Some(words);
         let began = Instant::now();
-        let asked = ground
-            .model(words, &Cancel::default())
-            .and_then(|mut backend| {
-                let schema = Schema {
-                    name: "answer".to_owned(),
-                    json: json!({"type": "object", "properties": {"works": {"type": "boolean"}},
+        let asked = ground.model(words, &cancel).and_then(|mut backend| {
+            let schema = Schema {
+                name: "answer".to_owned(),
+                json: json!({"type": "object", "properties": {"works": {"type": "boolean"}},
                     "required": ["works"], "additionalProperties": false}),
-                    grammar: Some(
-                        "root ::= \"{\\\"works\\\":\" (\"true\" | \"false\") \"}\"".to_owned(),
-                    ),
-                };
-                let messages = [Message::User(
-                    "Answer with the JSON object {\"works\": true} and nothing else.".to_owned(),
-                )];
-                let limits = ReplyLimits {
-                    time_max: Duration::from_secs(120),
-                    bytes_max: 1 << 20,
-                    tokens_max: Some(1000),
-                };
-                let request = ModelRequest::new(&backend.model, &messages)
-                    .shaped(&schema)
-                    .within(limits);
-                backend
-                    .port
-                    .complete(request)
-                    .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
-            });
+                grammar: Some(
+                    "root ::= \"{\\\"works\\\":\" (\"true\" | \"false\") \"}\"".to_owned(),
+                ),
+            };
+            let messages = [Message::User(
+                "Answer with the JSON object {\"works\": true} and nothing else.".to_owned(),
+            )];
+            let limits = ReplyLimits {
+                time_max: Duration::from_secs(120),
+                bytes_max: 1 << 20,
+                tokens_max: Some(1000),
+            };
+            let request = ModelRequest::new(&backend.model, &messages)
+                .shaped(&schema)
+                .within(limits);
+            backend
+                .port
+                .complete(request)
+                .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
+        });
         match asked {
             Ok(reply) => {
                 let is_json = serde_json::from_str::<serde_json::Value>(reply.text.trim()).is_ok();
@@ -340,7 +348,11 @@ fn check() -> Result<u8, Trouble> {
             }
             Err((message, failed)) => {
                 tell(&format!("{role}: `{}`: {message}", visible(&words.model)));
-                code = failed;
+                code = if cancel.is_thrown() {
+                    exit::INTERRUPTED
+                } else {
+                    failed
+                };
             }
         }
     }

@@ -4,6 +4,7 @@ mod approve;
 mod edit;
 mod further;
 mod person;
+mod rehearsed;
 mod shown;
 mod wrong;
 
@@ -24,6 +25,7 @@ use self::{
     approve::{Approved, approve, give_back, lend},
     further::Further,
     person::PipeUser,
+    rehearsed::dry_run,
     shown::{Shown, summed_up},
     wrong::wrong,
 };
@@ -42,7 +44,7 @@ use crate::{
         outside::{self, Outside},
         show, vocabulary,
     },
-    runtime::{GrantWords, Runtime},
+    runtime::Runtime,
     screen::visible,
     text::rows,
 };
@@ -92,11 +94,7 @@ impl Source {
 type Planned = (Plan, Option<Runtime>);
 
 /// The plan of a file, or one a model makes of the request.
-fn planned(
-    setting: &Setting,
-    source: &Source,
-    pipe: Option<&PipeUser>,
-) -> Result<Planned, Trouble> {
+fn planned(setting: &Setting, source: &Source, how: &How) -> Result<Planned, Trouble> {
     let request = match (&source.plan, &source.request) {
         (Some(file), _) => return Ok((read_plan(file, source.toolbox()?)?, None)),
         (None, Some(request)) => request,
@@ -106,8 +104,8 @@ fn planned(
         }
     };
     let toolbox = source.toolbox()?;
-    let mut backend = planner(setting, source)?;
-    let mut runtime = begun(setting, pipe)?;
+    let mut backend = planner(setting, source, &how.cancel)?;
+    let mut runtime = begun(setting, how.pipe.as_ref())?;
     match made(&mut runtime, &mut backend, toolbox, request) {
         Ok(plan) => Ok((plan, Some(runtime))),
         Err(trouble) => {
@@ -118,9 +116,9 @@ fn planned(
 }
 
 /// The model that plans.
-fn planner(setting: &Setting, source: &Source) -> Result<Backend, Trouble> {
+fn planner(setting: &Setting, source: &Source, cancel: &Cancel) -> Result<Backend, Trouble> {
     let ground = open::ground(&setting.place)?;
-    choice::backend(&ground, &source.choice, &Cancel::default())?.ok_or_else(|| {
+    choice::backend(&ground, &source.choice, cancel)?.ok_or_else(|| {
         let why = format!(
             "{}; a plan of your own runs without one: `--plan FILE`",
             choice::NO_MODEL
@@ -172,12 +170,15 @@ fn close(mut runtime: Runtime) -> Result<(), Trouble> {
 }
 
 /// The model that reads what nobody vouches for, if one is configured.
-fn quarantined(setting: &Setting, source: &Source) -> Result<Option<Backend>, Trouble> {
+fn quarantined(
+    setting: &Setting,
+    source: &Source,
+    cancel: &Cancel,
+) -> Result<Option<Backend>, Trouble> {
     let ground = open::ground(&setting.place)?;
-    let cancel = Cancel::default();
     match ground.config.models().quarantined() {
-        Some(words) => ground.model(words, &cancel).map(Some),
-        None => choice::backend(&ground, &source.choice, &cancel),
+        Some(words) => ground.model(words, cancel).map(Some),
+        None => choice::backend(&ground, &source.choice, cancel),
     }
 }
 
@@ -200,6 +201,9 @@ pub struct How {
     /// The way to it.
     #[arg(skip)]
     pipe: Option<PipeUser>,
+    /// Thrown when the rest of it is not wanted.
+    #[arg(skip)]
+    cancel: Cancel,
 }
 
 /// Shows the plan and what it needs.
@@ -256,7 +260,7 @@ fn read_plan(file: &Path, toolbox: Arc<Toolbox>) -> Result<Plan, Trouble> {
 }
 
 fn only_plan(setting: &Setting, source: &Source, as_json: bool) -> Result<u8, Trouble> {
-    let (plan, runtime) = planned(setting, source, None)?;
+    let (plan, runtime) = planned(setting, source, &How::default())?;
     if let Some(runtime) = runtime {
         close(runtime)?;
     }
@@ -332,35 +336,8 @@ fn steps(plan: &Plan, of: &[Step], workspace: &Path) -> Vec<Value> {
     of.iter().map(told).collect()
 }
 
-/// What would become of what the plan wants, where the plan itself says on what.
-fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<(), Trouble> {
-    let ground = open::ground(&setting.place)?;
-    let mut runtime = open::imagine(setting)?;
-    let agent = runtime.first_agent();
-    for want in plan.wants() {
-        let on = match (&want.on, want.verb) {
-            (Some(on), _) => ground.workspace.join(on).to_string_lossy().into_owned(),
-            (None, hermitcrab_core::authority::Verb::ProcExec) => "*".to_owned(),
-            (None, _) => continue,
-        };
-        let words = GrantWords::new(want.verb.as_str(), &on);
-        let lines = match runtime.explain(agent, &words) {
-            Ok(lines) => lines.iter().map(ToString::to_string).collect(),
-            Err(error) => vec![error.to_string()],
-        };
-        for line in lines {
-            if how.json {
-                print_json(&json!({"v": 1, "type": "would", "step": want.step, "what": line}));
-            } else {
-                print(&format!("{}: {line}", want.step));
-            }
-        }
-    }
-    Ok(())
-}
-
 fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trouble> {
-    let (plan, session) = planned(setting, source, how.pipe.as_ref())?;
+    let (plan, session) = planned(setting, source, how)?;
     if setting.dry_run {
         if let Some(session) = session {
             close(session)?;
@@ -435,7 +412,8 @@ fn steps_done(
             how,
         },
     };
-    let machine = match picks(plan.steps()).then(|| quarantined(setting, source)) {
+    let picked_by = || quarantined(setting, source, &how.cancel);
+    let machine = match picks(plan.steps()).then(picked_by) {
         None | Some(Ok(None)) => executor::run(runtime, plan, &mut shown, &mut NoPicker),
         Some(Ok(Some(mut backend))) => {
             choice::let_talk(runtime, &backend)?;
@@ -451,11 +429,12 @@ fn steps_done(
 }
 
 /// `plan` at the prompt: in the session that is open, a file's plan (`--plan FILE`)
-/// or one the model makes of the words; shown, asked about, carried out.
+/// or one the model makes of the words; shown, asked about, carried out. What it asks of models
+/// ends with `cancel`, and so does what is left of its steps.
 pub(super) fn at_prompt(
     runtime: &mut Runtime,
     setting: &Setting,
-    choice: &choice::Choice,
+    (choice, cancel): (&choice::Choice, &Cancel),
     words: &str,
 ) -> Result<u8, Trouble> {
     let file = words.strip_prefix("--plan ").map(str::trim);
@@ -468,11 +447,14 @@ pub(super) fn at_prompt(
     let plan = match &source.plan {
         Some(file) => read_plan(file, source.toolbox()?)?,
         None => {
-            let mut backend = planner(setting, &source)?;
+            let mut backend = planner(setting, &source, cancel)?;
             made(runtime, &mut backend, source.toolbox()?, words)?
         }
     };
-    let how = How::default();
+    let how = How {
+        cancel: cancel.clone(),
+        ..How::default()
+    };
     let approved = approve(plan, setting, &how)?;
     go(runtime, setting, &source, &how, approved)
 }

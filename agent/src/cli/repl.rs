@@ -16,6 +16,7 @@ mod live;
 mod spoken;
 mod suspended;
 mod tree;
+mod usable;
 mod wizard;
 mod words;
 
@@ -133,7 +134,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         ground = open::ground(&prompt.setting.place)?;
     }
     let going = Going::begin(&ground, &prompt.setting, &prompt.go_on)?;
-    let backend = model(&ground, &prompt.choice, &cancel);
+    let backend = usable::model(&ground, &prompt.choice, &cancel);
     let user = TerminalUser::open().map(|terminal| {
         let terminal = terminal.shown_on(screen).interrupted_by(cancel.clone());
         terminal.asked_in(&ground.workspace)
@@ -189,17 +190,6 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         .end_session()
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     Ok(code)
-}
-
-/// The model; one that cannot be used is said and does not stop anything.
-fn model(ground: &open::Ground, choice: &choice::Choice, cancel: &Cancel) -> Option<Backend> {
-    match choice::backend(ground, choice, cancel) {
-        Ok(backend) => backend,
-        Err((message, _)) => {
-            say(&message);
-            None
-        }
-    }
 }
 
 impl Repl<'_> {
@@ -307,7 +297,8 @@ impl Repl<'_> {
             Line::OnTerminal(command) => self.on_terminal(&command),
             Line::DryRun(command) => self.dry_run(&command),
             Line::Plan(words) => {
-                plan::at_prompt(&mut self.runtime, self.setting, self.choice, &words)
+                let by = (self.choice, &self.cancel);
+                plan::at_prompt(&mut self.runtime, self.setting, by, &words)
             }
             Line::Say(request) => self.say(&request),
             Line::Wrong(why) => Err((why, exit::USAGE)),
@@ -395,7 +386,7 @@ impl Repl<'_> {
             return;
         };
         self.ground = ground;
-        let model = model(&self.ground, self.choice, &self.cancel);
+        let model = usable::model(&self.ground, self.choice, &self.cancel);
         let name = |backend: &Option<Backend>| {
             backend
                 .as_ref()
@@ -474,6 +465,12 @@ impl Repl<'_> {
             .note(format!("a dry run: {command}"))
             .map_err(|error| (error.to_string(), exit::LEDGER))?;
         let mut rehearsal = open::rehearse(self.setting)?;
+        rehearsal.show_progress(Box::new(Live::new(
+            self.cancel.clone(),
+            self.screen,
+            self.is_watched,
+            self.is_models.clone(),
+        )));
         std::mem::swap(&mut self.runtime, &mut rehearsal);
         let code = self.command(command, CommandInput::Nothing, true);
         std::mem::swap(&mut self.runtime, &mut rehearsal);
@@ -496,7 +493,14 @@ impl Repl<'_> {
 
     /// Plain language, to the model.
     fn say(&mut self, request: &str) -> Result<u8, Trouble> {
+        if self.backend.is_none() {
+            // What kept it from being used may be over.
+            self.reread();
+        }
         let Some(backend) = &mut self.backend else {
+            if self.ground.config.models().planner.is_some() {
+                return Err((usable::NOT_USABLE.to_owned(), exit::USAGE));
+            }
             let hint = "; a command for the sandbox begins with `!`, and `help` lists the others";
             return Err((format!("{}{hint}", choice::NO_MODEL), exit::USAGE));
         };

@@ -276,15 +276,18 @@ impl Edit {
         Ok(true)
     }
 
-    /// Takes one off the list; whether it was there.
+    /// Takes those off the list that are meant; how many there were.
     ///
     /// # Errors
     /// The list is not one.
-    pub fn remove_directory(&mut self, directory: &str) -> Result<bool, ConfigError> {
+    pub fn remove_directories(
+        &mut self,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<usize, ConfigError> {
         let list = self.directories()?;
         let before = list.len();
-        list.retain(|known| known.as_str() != Some(directory));
-        Ok(list.len() < before)
+        list.retain(|known| !known.as_str().is_some_and(&is_meant));
+        Ok(before - list.len())
     }
 
     fn directories(&mut self) -> Result<&mut Array, ConfigError> {
@@ -304,9 +307,7 @@ impl Edit {
     pub fn save(&self) -> Result<(), ConfigError> {
         let text = self.text();
         parse(&self.path, &text)?;
-        let failed = |error: io::Error| {
-            ConfigError::Change(format!("cannot write `{}`: {error}", self.path.display()))
-        };
+        let failed = |error: io::Error| ConfigError::Write(self.path.clone(), error);
         let dir = made(&self.path).map_err(failed)?;
         // Of two that change it at once one is first, and the other sees that.
         let _held = alone(dir).map_err(failed)?;
@@ -437,7 +438,9 @@ mod tests {
             assert!(edit.add_directory("~/a").expect("added"));
             assert!(!edit.add_directory("~/a").expect("known"));
             assert!(edit.add_directory("~/b \"c\"").expect("added"));
-            assert!(edit.remove_directory("~/a").expect("removed"));
+            let of_it = |known: &str| known == "~/a";
+            assert_eq!(edit.remove_directories(of_it).expect("removed"), 1);
+            assert_eq!(edit.remove_directories(of_it).expect("gone"), 0);
         });
         assert!(after.contains("directories = ["), "{after}");
         assert!(!after.contains("~/a"), "{after}");

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use hermitcrab_core::{
     approval::Stance,
-    authority::{Host, HostPattern, Name, Port, Program, Verb},
+    authority::{ObjectKind, Program, Verb},
     path::RelPath,
     rules::{ConfiguredRule, Layer, Pattern},
     standing::PortableObject,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::runtime::{GrantWords, lexical, way_to};
+use crate::runtime::{GrantWords, lexical, ruled, way_to};
 
 /// What puts another thing in the place of a link, or none.
 const CHANGES: [Verb; 3] = [Verb::FsCreate, Verb::FsModify, Verb::FsDelete];
@@ -63,7 +63,7 @@ impl RuleWords {
                 ),
             }
         }
-        let (pattern, links) = self.pattern(&verbs, workspace, home)?;
+        let (pattern, links) = self.pattern((&verbs, stance), workspace, home)?;
         let rule = |verbs, pattern| {
             ConfiguredRule::new(&self.id, stance, verbs, pattern, at)
                 .map_err(|error| error.to_string())
@@ -78,14 +78,14 @@ impl RuleWords {
     /// What it is about, and the links on the way there.
     fn pattern(
         &self,
-        verbs: &[Verb],
+        (verbs, stance): (&[Verb], Stance),
         workspace: &Path,
         home: &Path,
     ) -> Result<(Pattern, Vec<Pattern>), String> {
         let itself = |pattern| Ok((pattern, Vec::new()));
         match (&self.on, &self.named, &self.host) {
-            (None, Some(name), None) => itself(Pattern::Named(name.clone())),
-            (None, None, Some(host)) => itself(Pattern::Object(PortableObject::Host(peer(host)?))),
+            (None, Some(pattern), None) => itself(name(pattern)?),
+            (None, None, Some(host)) => itself(peers(host, verbs, stance)?),
             (Some(on), None, None) if on == "*" => itself(if verbs == [Verb::ProcExec] {
                 Pattern::Object(PortableObject::Program(Program::AnyInView))
             } else {
@@ -94,6 +94,9 @@ impl RuleWords {
             (Some(on), None, None) if on.is_empty() => {
                 Err("`on` is empty; `.` is the workspace, and `*` is everything".to_owned())
             }
+            (Some(on), None, None) if on.contains('*') => Err(format!(
+                "`on` is `{on}`: a place is named in full; `named` takes `*` for letters of a name"
+            )),
             (Some(on), None, None) => {
                 let wrong = || format!("`{on}` is not a place");
                 let tree = |path: &Path| {
@@ -138,18 +141,165 @@ impl RuleWords {
     }
 }
 
-fn peer(text: &str) -> Result<Host, String> {
-    let wrong = || format!("`{text}` is not a peer, such as example.com:443 or *.example.com:*");
-    let (name, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let parse = |name: &str| Name::parse_caseless(name).map_err(|_| wrong());
-    Ok(Host {
-        name: match name.strip_prefix("*.") {
-            Some(name) => HostPattern::Subdomains(parse(name)?),
-            None => HostPattern::Exact(parse(name)?),
-        },
-        port: match port {
-            "*" => Port::Any,
-            port => Port::Only(port.parse().map_err(|_| wrong())?),
-        },
-    })
+/// What a grant is on, as a person can write it: the letter NUL is in no name, and means
+/// something else in words that the program itself makes.
+pub(super) fn in_letters<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let on = String::deserialize(from)?;
+    match on.contains('\0') {
+        true => Err(D::Error::custom(
+            "`on` holds the letter NUL, which no name has",
+        )),
+        false => Ok(on),
+    }
+}
+
+/// Whom a rule is about. Nobody is told of one that is about nobody, so it is no rule.
+fn peers(text: &str, verbs: &[Verb], stance: Stance) -> Result<Pattern, String> {
+    if let Some(verb) = verbs
+        .iter()
+        .find(|verb| verb.object_kind() != ObjectKind::Host)
+    {
+        return Err(format!(
+            "`host` is for net.connect and net.listen, and not for {verb}"
+        ));
+    }
+    let is_all = matches!(text, "*" | "*:*");
+    if stance == Stance::Allow && (is_all || text.starts_with("*.")) {
+        return Err(format!(
+            "`allow` grants, and a grant is for one peer, such as example.com:443; `{text}` may be denied or asked about"
+        ));
+    }
+    if is_all {
+        return Ok(Pattern::Anything);
+    }
+    let host = ruled(text).ok_or_else(|| {
+        format!(
+            "`{text}` is not a peer, such as example.com:443, *.example.com:*, 192.0.2.1:443, [2001:db8::1]:443 or *:*"
+        )
+    })?;
+    Ok(Pattern::Object(PortableObject::Host(host)))
+}
+
+/// What a rule by name is about. A name is one part of a path, and `*` alone stands for letters.
+fn name(pattern: &str) -> Result<Pattern, String> {
+    let wrong = |why: &str| Err(format!("`named` is `{pattern}`: {why}"));
+    if pattern.contains('/') {
+        return wrong("a name holds no `/`; a place is named by `on`");
+    }
+    if matches!(pattern, "" | "." | "..") || pattern.contains('\0') {
+        return wrong("nothing has that name");
+    }
+    if pattern.contains('?') || pattern.contains('{') && pattern.contains(',') {
+        return wrong("`*` alone stands for other letters; write a rule for each name");
+    }
+    Ok(Pattern::Named(pattern.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(decision: &str, verbs: &[&str], key: &str, value: &str) -> Result<Pattern, String> {
+        let words = RuleWords {
+            id: "r".to_owned(),
+            decision: decision.to_owned(),
+            verbs: verbs.iter().map(ToString::to_string).collect(),
+            on: (key == "on").then(|| value.to_owned()),
+            named: (key == "named").then(|| value.to_owned()),
+            host: (key == "host").then(|| value.to_owned()),
+        };
+        let at = ("rules.toml", 1, Layer::User);
+        let mut rules = words.rules(at, Path::new("/w"), Path::new("/h"))?;
+        Ok(rules.remove(0).pattern().clone())
+    }
+
+    #[test]
+    fn each_spelling_of_a_peer_is_about_that_peer_or_no_rule() {
+        let host = |text: &str| match rule("deny", &["net.connect"], "host", text) {
+            Ok(Pattern::Object(PortableObject::Host(host))) => host.to_string(),
+            Ok(Pattern::Anything) => "all".to_owned(),
+            Ok(other) => panic!("{other:?}"),
+            Err(why) => {
+                assert!(why.contains(text), "{why}");
+                String::new()
+            }
+        };
+        for (text, about) in [
+            ("example.com:443", "example.com:443"),
+            ("EXAMPLE.com.:443", "example.com:443"),
+            ("example.com", "example.com:*"),
+            ("*.example.com:443", "*.example.com:443"),
+            ("192.0.2.1:*", "192.0.2.1:*"),
+            ("[::1]:8080", "::1:8080"),
+            ("[0:0:0:0:0:0:0:1]:*", "::1:*"),
+            ("::1:*", "::1:*"),
+            ("0:0:0:0:0:0:0:1:*", "::1:*"),
+            ("[::ffff:192.0.2.1]:80", "192.0.2.1:80"),
+            ("localhost:*", "localhost:*"),
+            ("*:*", "all"),
+            ("*", "all"),
+        ] {
+            assert_eq!(host(text), about, "{text}");
+        }
+        for nobody in [
+            "*:8080",
+            ".example.com:443",
+            "https://example.com:443",
+            "ex*mple.com:443",
+            "2600::5:80",
+            "*.192.0.2.1:*",
+            "example.com:0",
+            "127.1:*",
+            "exämple.com:*",
+            "",
+        ] {
+            assert_eq!(host(nobody), "", "{nobody}");
+        }
+        for allowed in ["*:*", "*.example.com:443"] {
+            assert!(rule("allow", &["net.connect"], "host", allowed).is_err());
+        }
+        assert!(rule("allow", &["net.connect"], "host", "example.com:443").is_ok());
+        assert!(rule("deny", &["net.connect", "fs.read"], "host", "*").is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_nothing_matches_is_no_rule() {
+        let named = |pattern: &str| rule("deny", &["fs.*"], "named", pattern);
+        for pattern in ["*.pem", ".env", "[id].tsx", "a b", "{x}", "*"] {
+            assert!(named(pattern).is_ok(), "{pattern}");
+        }
+        for pattern in [
+            "keys/*",
+            "**/id",
+            "./keys",
+            "keys/",
+            "/etc/passwd",
+            "i?",
+            "{a,b}",
+            "",
+            ".",
+            "..",
+        ] {
+            let why = named(pattern).expect_err(pattern);
+            assert!(why.contains(&format!("`{pattern}`")), "{why}");
+        }
+        for place in ["keys/*", "*.pem", "~/*"] {
+            let why = rule("deny", &["fs.*"], "on", place).expect_err(place);
+            assert!(why.contains("`named` takes `*`"), "{why}");
+        }
+        assert!(rule("deny", &["fs.*"], "on", "*").is_ok());
+    }
+
+    #[test]
+    fn a_grant_is_on_no_name_that_cannot_be() {
+        #[derive(Debug, Deserialize)]
+        struct On {
+            #[serde(deserialize_with = "in_letters")]
+            on: String,
+        }
+        let on: On = toml::from_str("on = \"./a\"").expect("a place");
+        assert_eq!(on.on, "./a");
+        let why = toml::from_str::<On>("on = \"\\u0000\"").expect_err("NUL");
+        assert!(why.to_string().contains("NUL"), "{why}");
+    }
 }

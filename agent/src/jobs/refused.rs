@@ -90,3 +90,75 @@ impl Watch for Watching {
         self.switch.goes_on()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cancel::Cancel;
+
+    /// One call after the other ends with its code; the last ones after the job was called off.
+    fn refused(codes: &[DenialCode], after_the_end: &[DenialCode]) -> Refusals {
+        let cancel = Cancel::default();
+        let mut watching = Watching::until(Switch(cancel.clone()));
+        let call = ProposedCall {
+            id: "1".to_owned(),
+            tool: "write_file".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        let mut end = |code: &DenialCode| {
+            let mut result = ToolResult {
+                text: format!(r#"{{"error":"because of {code}"}}"#),
+                fate: Fate::Refused(*code),
+            };
+            let _ = watching.ended(AgentId::FIRST, &call, &mut result);
+        };
+        codes.iter().for_each(&mut end);
+        cancel.throw();
+        after_the_end.iter().for_each(&mut end);
+        watching.refused()
+    }
+
+    #[test]
+    fn a_call_that_is_called_off_with_its_job_was_refused_by_nobody() {
+        let told = refused(&[DenialCode::NoCap], &[DenialCode::Revoked]);
+        assert_eq!(
+            told.lines,
+            ["a call of `write_file` was refused: because of no-cap"]
+        );
+        let told = refused(&[], &[DenialCode::NoCap, DenialCode::Revoked]);
+        assert!(told.lines.is_empty() && !told.lacks_grants);
+    }
+
+    #[test]
+    fn a_grant_is_spoken_of_where_one_would_have_helped_and_only_there() {
+        for code in [
+            DenialCode::NoCap,
+            DenialCode::EffectNotCovered,
+            DenialCode::UntrustedFlow,
+            DenialCode::NoAnswer,
+        ] {
+            assert!(refused(&[code], &[]).lacks_grants, "{code}");
+        }
+        for code in [
+            DenialCode::Protected,
+            DenialCode::LimitReached,
+            DenialCode::BadArguments,
+            DenialCode::Expired,
+        ] {
+            let told = refused(&[code], &[]);
+            assert!(!told.lacks_grants && told.lines.len() == 1, "{code}");
+        }
+    }
+
+    #[test]
+    fn of_many_refusals_some_are_told_and_the_rest_is_counted() {
+        let of = |count| refused(&vec![DenialCode::NoCap; count], &[]).lines;
+        assert_eq!(of(TOLD_MAX).len(), TOLD_MAX);
+        assert_eq!(of(TOLD_MAX + 1).last().unwrap(), "1 more call was refused");
+        assert_eq!(
+            of(TOLD_MAX + 5).last().unwrap(),
+            "5 more calls were refused"
+        );
+        assert_eq!(of(TOLD_MAX + 5).len(), TOLD_MAX + 1);
+    }
+}

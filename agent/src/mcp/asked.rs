@@ -97,7 +97,8 @@ impl Form {
     pub fn opening(&self, server: &str) -> String {
         let mut said = format!("the server `{server}` asks: {}", in_a_line(&self.message));
         if !self.fields.is_empty() {
-            let names: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
+            let names = self.fields.iter().map(|field| in_a_line(&field.name));
+            let names: Vec<String> = names.collect();
             said.push_str(&format!(
                 " (to be filled in, and sent to that server: {})",
                 names.join(", ")
@@ -163,7 +164,7 @@ impl Field {
         };
         format!(
             "the server `{server}` asks for `{}`{says} ({takes}{out})",
-            self.name
+            in_a_line(&self.name)
         )
     }
 
@@ -243,7 +244,7 @@ fn in_a_line(text: &str) -> String {
 /// A value in a line.
 fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("`{text}`"),
+        Value::String(text) => format!("`{}`", in_a_line(text)),
         Value::Bool(true) => "`yes`".to_owned(),
         Value::Bool(false) => "`no`".to_owned(),
         other => format!("`{other}`"),

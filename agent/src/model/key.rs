@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::{ModelError, keyring};
-use crate::given_file::{self, Pipes};
+use crate::{
+    given_file::{self, Pipes},
+    text::redact,
+};
 
 /// Longer than any key is.
 const KEY_BYTES_MAX: u64 = 64 << 10;
@@ -59,6 +62,9 @@ impl KeyPlaces<'_> {
     /// # Errors
     /// What is wrong, in words.
     pub fn check(&self) -> Result<(), String> {
+        if let Some(name) = self.env {
+            named_variable(name)?;
+        }
         let places = [self.env, self.file, self.keyring];
         if places.into_iter().flatten().count() > 1 {
             return Err(
@@ -97,6 +103,26 @@ impl KeyPlaces<'_> {
             (None, Some(name)) => keyring::key(name).map(Some),
             (None, None) => Ok(None),
         }
+    }
+}
+
+/// Whether a variable can have this name. It is not told: what is none is most often the key.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn named_variable(name: &str) -> Result<(), String> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_name = !name.starts_with(|first: char| first.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(is_letter)
+        && redact::masked(name, redact::Mask::Ends) == name;
+    match is_name {
+        true => Ok(()),
+        false => Err(
+            "`key_env` is the name of a variable that holds the key, such as OPENAI_API_KEY, and \
+             what is given is no such name; a key itself goes into a file that `key_file` names"
+                .to_owned(),
+        ),
     }
 }
 

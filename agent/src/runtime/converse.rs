@@ -66,12 +66,7 @@ impl Runtime {
         agent: AgentId,
     ) -> impl Fn() -> bool + Send + Sync + 'static {
         let machine = self.machine.clone();
-        move || {
-            let label = Label::new(Source::Network, Readers::Anyone);
-            let heard = machine.step(Event::Heard { agent, label });
-            // What was no news may not be on record, so the disk is asked for all of it.
-            heard.is_ok_and(|parts| parts.denials.is_empty()) && machine.settle().is_ok()
-        }
+        move || machine.hears_of_the_network(agent)
     }
 
     /// Whether an agent has read what neither its user nor its own model wrote.

@@ -16,6 +16,8 @@ use hermitcrab_core::{
     approval::CallId,
     audit::Record,
     digest::Digest,
+    grant::AgentId,
+    label::{Label, Readers, Source},
     outcome::{Denial, DenialCode, Outcome},
     session::{Event, Parts, Session},
     time::Instant,
@@ -134,6 +136,14 @@ impl Machine {
         Ok(parts)
     }
 
+    /// Remembers that data from a network reaches an agent, and says whether that is on record.
+    pub(super) fn hears_of_the_network(&self, agent: AgentId) -> bool {
+        let label = Label::new(Source::Network, Readers::Anyone);
+        let heard = self.step(Event::Heard { agent, label });
+        // What was no news may not be on record, so the disk is asked for all of it.
+        heard.is_ok_and(|parts| parts.denials.is_empty()) && self.settle().is_ok()
+    }
+
     /// A refusal that names its place by the path a person or a model knows it by, and
     /// not by the session's own name.
     pub(super) fn spelled(&self, denial: Denial) -> Denial {
@@ -224,7 +234,7 @@ mod tests {
     use hermitcrab_core::{
         audit::Head,
         authority::{Authority, Cap, Object, Program, Verb},
-        grant::{AgentId, Lifetime, Uses},
+        grant::{Lifetime, Uses},
         rules::Isolation,
         session::{Asking, Call, GrantSpec, SessionConfig},
         tool::Tool,
@@ -264,8 +274,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_call_that_cannot_be_recorded_does_not_count_as_running() {
+    /// A machine on a disk that takes nothing once this is so.
+    fn on_a_disk_that_fills() -> (Machine, Arc<AtomicBool>) {
         let is_full = Arc::new(AtomicBool::new(false));
         let disk = Box::new(Filling(Arc::clone(&is_full)));
         let (ledger, _) = Ledger::on(disk, Path::new("ledger")).unwrap();
@@ -279,6 +289,26 @@ mod tests {
             opened_at: Instant::BOOT,
         });
         let machine = Machine::new(session, Arc::new(Mutex::new(ledger)), Arc::new(Noon));
+        (machine, is_full)
+    }
+
+    /// At the second attempt it is no news, and on record no more than before.
+    #[test]
+    fn what_comes_from_a_network_comes_once_it_is_on_record_however_often_it_is_tried() {
+        let (machine, is_full) = on_a_disk_that_fills();
+        is_full.store(true, Ordering::SeqCst);
+        for _ in 0..3 {
+            assert!(!machine.hears_of_the_network(AgentId::FIRST));
+        }
+        let (machine, _) = on_a_disk_that_fills();
+        for _ in 0..2 {
+            assert!(machine.hears_of_the_network(AgentId::FIRST));
+        }
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_recorded_does_not_count_as_running() {
+        let (machine, is_full) = on_a_disk_that_fills();
         let any = || Object::Program(Program::AnyInView);
         let spec = Event::Grant(GrantSpec {
             holder: AgentId::FIRST,

@@ -37,6 +37,22 @@ impl Runtime {
         holder: AgentId,
         words: &GrantWords,
     ) -> Result<Proposed, WordsError> {
+        // What is opened to put the question is closed again unless somebody wants it open:
+        // a judge's word alone has nothing asked about that was refused before.
+        let before = self.mounts.clone();
+        let proposed = self.propose_within(judge, holder, words);
+        if matches!(proposed, Ok(Proposed::Declined) | Err(_)) {
+            self.mounts = before;
+        }
+        proposed
+    }
+
+    fn propose_within(
+        &mut self,
+        judge: &str,
+        holder: AgentId,
+        words: &GrantWords,
+    ) -> Result<Proposed, WordsError> {
         let spec = words.spec(holder, &mut self.mounts, &self.machine, &self.config)?;
         let judge = Name::parse(judge).map_err(|error| {
             WordsError::Denied(Denial::new(

@@ -1,17 +1,17 @@
 //! Rules from configuration, and what would come of an effect.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use hermitcrab_core::{
     action::Action,
     approval::Stance,
-    authority::{Object, Verb},
+    authority::{Host, Object, Verb},
     digest::Digest,
     grant::AgentId,
     outcome::{Denial, DenialCode},
-    rules::{ConfiguredRule, Sensitivity},
+    rules::{ConfiguredRule, Pattern, Sensitivity},
     session::Explanation,
-    standing::PortableAuthority,
+    standing::{PortableAuthority, PortableObject},
     tool::Tool,
 };
 
@@ -74,6 +74,23 @@ impl Runtime {
         self.machine.arrange(|session| session.add_rule(rule))
     }
 
+    /// The addresses that a rule keeps from being connected to, or not unasked: where a name
+    /// leads is known when nobody can be asked any more.
+    pub(super) fn ruled_addresses(&self) -> Vec<Host> {
+        self.machine.look(|session| {
+            let rules = session.rules().configured().iter();
+            let about = rules
+                .filter(|rule| rule.stance() != Stance::Allow)
+                .filter(|rule| rule.verbs().contains(&Verb::NetConnect));
+            about
+                .filter_map(|rule| match rule.pattern() {
+                    Pattern::Object(PortableObject::Host(host)) => Some(host.clone()),
+                    _ => None,
+                })
+                .collect()
+        })
+    }
+
     /// What would become of these effects of an agent. Nothing is charged,
     /// recorded or done.
     ///
@@ -104,6 +121,12 @@ impl Runtime {
             all.push(Explained { what, explanation });
         }
         Ok(all)
+    }
+
+    /// Where `~` leads.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.config.home
     }
 
     /// Whether what is named lies in what is open, or is no file: [`Self::explain`] opens nothing

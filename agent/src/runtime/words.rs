@@ -282,13 +282,53 @@ fn reached(text: &str) -> Option<Host> {
     let HostPattern::Exact(name) = &host.name else {
         return Some(host);
     };
-    let name = match Target::parse(name.as_str(), 1)?.host {
-        Peer::Named(name) if name.as_str() == "localhost" => return None,
-        Peer::Named(name) => name,
-        Peer::Address(address) => Name::parse(&address.to_string()).ok()?,
-    };
+    let name = known_as(name.as_str()).filter(|name| name.as_str() != "localhost")?;
     Some(Host {
         name: HostPattern::Exact(name),
+        port: host.port,
+    })
+}
+
+/// The one name under which whoever is called so is granted, ruled about and connected to.
+pub(super) fn known_as(name: &str) -> Option<Name> {
+    match Target::parse(name, 1)?.host {
+        Peer::Named(name) => Some(name),
+        // One of version 4 within one of version 6 is the former.
+        Peer::Address(address) => Name::parse(&address.to_canonical().to_string()).ok(),
+    }
+}
+
+/// Whom a rule is about: `name:port`, `*.name:port` for every name below it, an address with a
+/// port; without a port, or with `*` for it, all of them. Whatever would be about nobody is `None`.
+pub(crate) fn ruled(text: &str) -> Option<Host> {
+    if let Some(below) = text.strip_prefix("*.") {
+        let host = peer(below)?;
+        let HostPattern::Exact(name) = &host.name else {
+            return None;
+        };
+        // An address has no names below it.
+        let Peer::Named(name) = Target::parse(name.as_str(), 1)?.host else {
+            return None;
+        };
+        return Some(Host {
+            name: HostPattern::Subdomains(name),
+            port: host.port,
+        });
+    }
+    let is_address = |text: &str| text.parse::<std::net::Ipv6Addr>().is_ok();
+    let in_brackets = match text.rsplit_once(':') {
+        // `::1:80` may be an address without a port or one with it.
+        Some((address, _)) if is_address(text) && is_address(address) => return None,
+        _ if is_address(text) => format!("[{text}]"),
+        Some((address, port)) if is_address(address) => format!("[{address}]:{port}"),
+        _ => text.to_owned(),
+    };
+    let host = peer(&in_brackets)?;
+    let HostPattern::Exact(name) = &host.name else {
+        return None;
+    };
+    Some(Host {
+        name: HostPattern::Exact(known_as(name.as_str())?),
         port: host.port,
     })
 }

@@ -66,7 +66,11 @@ impl NotBegun {
     /// Whether nothing is wrong with what is there: the system does not let it be used.
     #[must_use]
     pub const fn is_of_the_system(&self) -> bool {
-        matches!(self, Self::Directory(OwnFileError::Io(..)))
+        match self {
+            Self::Directory(error) => matches!(error, OwnFileError::Io(..)),
+            Self::Ledger(error) => error.is_of_the_system(),
+            Self::Beside(_, error) => error.is_of_the_system(),
+        }
     }
 }
 

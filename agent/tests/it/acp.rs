@@ -139,7 +139,7 @@ fn a_patch_of_several_files_is_one_question_with_a_diff_for_each() {
     assert!(diffs.iter().all(|diff| diff["type"] == "diff"));
     // A difference would show it emptied.
     let gone = editor.workspace().join("gone.txt");
-    let gone = format!("deleted file {}", gone.display());
+    let gone = format!("```\ndeleted file {}\n```", gone.display());
     assert_eq!(said["content"]["text"], gone);
     editor.prompt(&session, &json!([call]), &[json!("allow-once")]);
     assert_eq!(editor.text("a.txt").as_deref(), Some("beta\n"));

@@ -62,7 +62,7 @@ fn what_was_written_unasked_is_shown_as_what_it_replaced_and_what_is_there() {
     assert_eq!(shown[1], json!([diff("a.txt", Some("alpha\n"), "beta\n")]));
     assert_eq!(shown[2][0], diff("a.txt", Some("beta\n"), "gamma\n"));
     assert_eq!(shown[2][1]["path"], json!(place("gone.txt")));
-    let gone = format!("deleted file {}", place("gone.txt").display());
+    let gone = format!("```\ndeleted file {}\n```", place("gone.txt").display());
     assert_eq!(shown[2][2]["content"]["text"], gone);
     // Calls of one answer run beside each other, and each shows its own.
     assert_eq!(shown[3], json!([diff("b.txt", None, "b\n")]));

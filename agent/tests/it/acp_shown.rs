@@ -56,7 +56,7 @@ fn of_many_files_those_that_are_asked_about_each_time_are_named() {
     let command = "for i in $(seq 40); do echo x > f$i; done; echo evil > .bashrc";
     let told = shown(&mut editor, &session, command);
     let name = place(&editor, ".bashrc");
-    let line = format!("of this, asked about each time: fs.create {name}\n");
+    let line = format!("of this, asked about each time: fs.create {name}\n```\n");
     assert!(told.ends_with(&line), "{told}");
 }
 
@@ -272,5 +272,24 @@ fn what_an_agent_that_was_handed_work_asks_is_put_under_its_own_call() {
         let output = last["rawOutput"].to_string();
         let is_write = call["title"].as_str().unwrap().contains("Write");
         assert_eq!(output.contains("bytes_written"), is_write, "{call} {last}");
+    }
+}
+
+/// A renderer of Markdown would hide all between the two names.
+#[test]
+fn no_name_hides_what_is_told_beside_it() {
+    let (mut editor, session) = Editor::ready();
+    let command = "ln -s t '.a<!--'; ln -s ../tools hook; ln -s t 'z-->'; ln -s t '```'";
+    let told = shown(&mut editor, &session, command);
+    let block = told.trim();
+    let fence = "````";
+    assert!(
+        block.starts_with(&format!("{fence}\n")) && block.ends_with(&format!("\n{fence}")),
+        "{told}"
+    );
+    let within = &block[fence.len()..block.len() - fence.len()];
+    assert!(!within.contains(fence), "{told}");
+    for line in [".a<!--", "hook to ../tools", "z-->"] {
+        assert!(within.contains(line), "{line}: {told}");
     }
 }

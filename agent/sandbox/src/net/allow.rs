@@ -40,6 +40,8 @@ pub enum Verdict {
     Unreachable,
     /// Whoever has to know of it before could not be told.
     Unnoticed,
+    /// The name leads to an address that a rule is about.
+    Ruled,
 }
 
 /// One attempt of a command to reach something.
@@ -55,6 +57,8 @@ pub struct Attempt {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowList {
     hosts: Vec<Host>,
+    /// Addresses to which no name leads, whatever is listed.
+    excluded: Vec<Host>,
 }
 
 impl AllowList {
@@ -76,7 +80,25 @@ impl AllowList {
             }
             let _spent = permit.spend();
         }
-        Ok(Self { hosts })
+        Ok(Self {
+            hosts,
+            excluded: Vec::new(),
+        })
+    }
+
+    /// The same, and to none of these addresses by a name.
+    pub(super) fn but(mut self, excluded: Vec<Host>) -> Self {
+        self.excluded = excluded;
+        self
+    }
+
+    /// Whether a name may not lead there.
+    pub(super) fn excludes(&self, address: IpAddr, port: u16) -> bool {
+        let address = Target {
+            host: Peer::Address(address.to_canonical()),
+            port,
+        };
+        self.excluded.iter().any(|host| is_meant(host, &address))
     }
 
     /// What is listed.
@@ -98,23 +120,26 @@ impl AllowList {
     /// Whether `target` itself is listed. A listed name says nothing about the
     /// address it leads to, and no name stands for an address.
     pub(super) fn lists(&self, target: &Target) -> bool {
-        self.hosts.iter().any(|host| {
-            let port = match host.port {
-                Port::Any => true,
-                Port::Only(port) => port == target.port,
-            };
-            port && match (&host.name, &target.host) {
-                (HostPattern::Exact(listed), Peer::Named(name)) => listed == name,
-                (HostPattern::Subdomains(listed), Peer::Named(name)) => name
-                    .as_str()
-                    .strip_suffix(listed.as_str())
-                    .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
-                (HostPattern::Exact(listed), Peer::Address(address)) => {
-                    listed.as_str().parse() == Ok(*address)
-                }
-                (HostPattern::Subdomains(_), Peer::Address(_)) => false,
-            }
-        })
+        self.hosts.iter().any(|host| is_meant(host, target))
+    }
+}
+
+/// Whether a listed peer is this one.
+fn is_meant(host: &Host, target: &Target) -> bool {
+    let port = match host.port {
+        Port::Any => true,
+        Port::Only(port) => port == target.port,
+    };
+    port && match (&host.name, &target.host) {
+        (HostPattern::Exact(listed), Peer::Named(name)) => listed == name,
+        (HostPattern::Subdomains(listed), Peer::Named(name)) => name
+            .as_str()
+            .strip_suffix(listed.as_str())
+            .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        (HostPattern::Exact(listed), Peer::Address(address)) => {
+            listed.as_str().parse() == Ok(*address)
+        }
+        (HostPattern::Subdomains(_), Peer::Address(_)) => false,
     }
 }
 
@@ -210,7 +235,24 @@ pub(super) mod tests {
                 port: port.map_or(Port::Any, Port::Only),
             })
             .collect();
-        AllowList { hosts }
+        AllowList {
+            hosts,
+            ..AllowList::default()
+        }
+    }
+
+    #[test]
+    fn an_address_is_excluded_on_its_ports_by_each_of_its_spellings() {
+        let excluded = list(&[
+            ("192.0.2.1", None),
+            ("2001:db8::1", Some(443)),
+            ("a.test", None),
+        ]);
+        let all = AllowList::default().but(excluded.hosts);
+        let excludes = |address: &str, port| all.excludes(address.parse().unwrap(), port);
+        assert!(excludes("192.0.2.1", 80) && excludes("::ffff:192.0.2.1", 80));
+        assert!(excludes("2001:db8::1", 443) && !excludes("2001:db8::1", 80));
+        assert!(!excludes("192.0.2.2", 80));
     }
 
     fn lists(list: &AllowList, host: &str, port: u16) -> bool {

@@ -1,7 +1,7 @@
 //! What of the network one command has, made from the permits for it.
 
 use hermitcrab_core::Permit;
-use hermitcrab_core::authority::{Object, Verb};
+use hermitcrab_core::authority::{Host, Object, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 use super::allow::{AllowList, is_loopback};
@@ -68,6 +68,15 @@ impl Network {
     #[must_use]
     pub fn in_common(mut self, number: u64) -> Self {
         self.common = number;
+        self
+    }
+
+    /// Lets no name that is permitted lead to these addresses ([`Verdict::Ruled`]).
+    ///
+    /// [`Verdict::Ruled`]: super::Verdict::Ruled
+    #[must_use]
+    pub fn but(mut self, addresses: Vec<Host>) -> Self {
+        self.allow = self.allow.but(addresses);
         self
     }
 

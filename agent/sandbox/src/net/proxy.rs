@@ -237,6 +237,10 @@ impl Shared {
                 if !found.iter().copied().all(is_meant) {
                     return Err(Verdict::NotPublic);
                 }
+                let is_excluded = |address| self.allow.excludes(address, target.port);
+                if found.iter().copied().any(is_excluded) {
+                    return Err(Verdict::Ruled);
+                }
                 found
             }
         };
@@ -330,7 +334,9 @@ fn serve_socks<'a>(client: &mut TcpStream, shared: &'a Shared) -> io::Result<Opt
                 Verdict::Unreachable | Verdict::Unnoticed | Verdict::Connected => {
                     Reply::Unreachable
                 }
-                Verdict::NotListed | Verdict::NotPublic | Verdict::Unreadable => Reply::NotAllowed,
+                Verdict::NotListed | Verdict::NotPublic | Verdict::Ruled | Verdict::Unreadable => {
+                    Reply::NotAllowed
+                }
             };
             socks::answer(client, reply)?;
             Ok(None)
@@ -376,6 +382,10 @@ fn answer_to(target: &Target, verdict: Verdict) -> Vec<u8> {
             format!(
                 "`{target}` leads to a private address or this machine, which a name cannot stand for"
             ),
+        ),
+        Verdict::Ruled => (
+            "403 Forbidden",
+            format!("`{target}` leads to an address that a rule of the user's is about"),
         ),
         Verdict::Unnoticed => (
             "503 Service Unavailable",

@@ -9,7 +9,11 @@ use crate::chat::Chat;
 impl Seat {
     /// A turn of an agent that may look, and whose every change is shown and
     /// refused, whatever was granted.
-    pub(super) fn dry_run(&mut self, words: &str) -> Result<PromptResponse, Error> {
+    pub(super) fn dry_run(
+        &mut self,
+        words: &str,
+        has_attachments: bool,
+    ) -> Result<PromptResponse, Error> {
         let first = self.runtime.first_agent();
         let mut forward = self.runtime.harmless_grants(first);
         forward.extend(self.runtime.asking_grants(first));
@@ -24,7 +28,7 @@ impl Seat {
         let new = || Chat::new(&self.runtime, &self.backend.model);
         self.chat = new().in_place_of(&self.chat).of(child);
         self.scene.borrow_mut().is_dry = true;
-        let came = self.turn(words, false);
+        let came = self.turn(words, has_attachments);
         self.chat = Chat::new(&self.runtime, &self.backend.model).in_place_of(&self.chat);
         // What the child read, the conversation holds now.
         let heard = self.runtime.hear_from(first, child);

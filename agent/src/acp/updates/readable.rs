@@ -69,11 +69,17 @@ fn of_no_text(value: &Value) -> Option<String> {
 
 /// A difference as a block of its own, whatever is in it.
 fn fenced(diff: &str) -> String {
+    block("diff", diff)
+}
+
+/// A text as a block in which every letter stands for itself: clients take what they are told
+/// for Markdown, in which a name of a file could hide the lines after it.
+pub(super) fn block(kind: &str, text: &str) -> String {
     let mut fence = "```".to_owned();
-    while diff.contains(&fence) {
+    while text.contains(&fence) {
         fence.push('`');
     }
-    format!("{fence}diff\n{}\n{fence}", diff.trim_end_matches('\n'))
+    format!("{fence}{kind}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 fn listed(items: &[Value], line: impl Fn(&Value) -> Option<String>) -> String {

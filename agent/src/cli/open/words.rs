@@ -8,7 +8,7 @@ use crate::{
     cli::{Trouble, say},
     config::keys::nearest,
     exit,
-    runtime::{GrantWords, Runtime},
+    runtime::{GrantWords, Runtime, lexical, real, tilde_expanded},
     screen::visible,
 };
 
@@ -78,6 +78,13 @@ fn by_another_name(verb: &str) -> Option<&'static str> {
 /// rule refuses.
 pub fn tell_what_is_asked(session: &mut Runtime, words: &GrantWords) {
     let agent = session.first_agent();
+    if holds_the_home(session, words) {
+        say(&format!(
+            "`{}={}` holds your whole home, with your keys, for the tools that work on files; name what is needed in it",
+            visible(&words.verb),
+            visible(&words.on)
+        ));
+    }
     // Words that mean nothing are told by whoever grants them.
     for what in session.asked_all_the_same(agent, words).unwrap_or_default() {
         say(&format!(
@@ -97,6 +104,13 @@ pub fn tell_what_is_asked(session: &mut Runtime, words: &GrantWords) {
             ));
         }
     }
+}
+
+/// Whether it is on all of the person's home, or on more.
+fn holds_the_home(session: &Runtime, words: &GrantWords) -> bool {
+    let home = real(session.home());
+    let place = lexical(&tilde_expanded(&words.on, &home));
+    words.verb.starts_with("fs.") && place.is_some_and(|place| home.starts_with(real(&place)))
 }
 
 /// What a verb is to act on, as a command line names it.

@@ -15,7 +15,6 @@ use super::{
     person::{About, Person},
 };
 use crate::{
-    cancel::Cancel,
     cli::{Setting, Trouble, choice, open, say},
     exit,
     planner::{
@@ -110,7 +109,7 @@ fn made(
 ) -> Result<Plan, Trouble> {
     let ground = open::ground(&further.setting.place)?;
     let choice = &further.source.choice;
-    let Some(mut backend) = choice::backend(&ground, choice, &Cancel::default())? else {
+    let Some(mut backend) = choice::backend(&ground, choice, &further.how.cancel)? else {
         return Err((choice::NO_MODEL.to_owned(), exit::USAGE));
     };
     choice::let_talk(runtime, &backend)?;

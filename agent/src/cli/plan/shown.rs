@@ -45,6 +45,10 @@ what is answered here:
   q  leave this one and all after it out";
 
 impl Onlooker for Shown<'_> {
+    fn is_over(&mut self) -> bool {
+        self.further.how.cancel.is_thrown()
+    }
+
     fn before(&mut self, _: &mut Runtime, call: &ToolCall) -> Go {
         let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
         if self.json {

@@ -73,6 +73,10 @@ impl Active<'_> {
             "model",
             match self.backend {
                 Some(backend) => format!("{} at {}", visible(&backend.model), visible(&backend.place)),
+                None if self.ground.config.models().planner.is_some() => screen.tone(
+                    Tone::Warn,
+                    &folded("none: the one that is configured cannot be used, as was said; `model check` tries it out"),
+                ),
                 None => screen.tone(
                     Tone::Warn,
                     &folded("none, so requests in plain language cannot be worked on; `config backend http --model NAME --base-url URL` names one"),

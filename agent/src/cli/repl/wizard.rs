@@ -8,7 +8,7 @@ use crate::{
     cli::{Trouble, no_text},
     config::edit::Edit,
     exit,
-    model::http::check_address,
+    model::{http::check_address, key::named_variable},
     screen::{Screen, Tone},
     text::rows,
 };
@@ -113,6 +113,14 @@ fn answers(
             Err(why) => println!("{why}; ^D leaves out the rest"),
         }
     };
-    let key = ask("variable of the environment that holds its key [none]: ");
+    let key = loop {
+        let Some(key) = ask("variable of the environment that holds its key [none]: ") else {
+            break None;
+        };
+        match named_variable(&key) {
+            Ok(()) => break Some(key),
+            Err(why) => println!("{why}; ^D leaves out the rest"),
+        }
+    };
     Some((model, base, key))
 }

@@ -154,6 +154,7 @@ impl Hands<'_> {
         let loopback = u64::from(self.by.get()).saturating_add(1);
         let ceilings = self.runtime.ceilings.clone();
         let heard = self.runtime.heard_from_outside(self.by);
+        let ruled = self.runtime.ruled_addresses();
         let (mut turn, mounts) = self.turn();
         let (call, running) = turn.begin(
             event,
@@ -169,6 +170,7 @@ impl Hands<'_> {
                 let network = Network::from_permits(permits)
                     .map_err(SpawnError::Denied)?
                     .in_common(loopback)
+                    .but(ruled)
                     .noticed(heard);
                 let command = Command {
                     argv: launch.argv,

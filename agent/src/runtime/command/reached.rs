@@ -178,6 +178,9 @@ fn why_not(attempt: &Attempt) -> Option<String> {
         Verdict::NotPublic => Some(format!(
             "`{target}`, which leads to an address of this machine or its neighbourhood, for which no grant of a name stands"
         )),
+        Verdict::Ruled => Some(format!(
+            "`{target}`, which leads to an address that a rule refuses or wants asked about"
+        )),
         Verdict::Unreachable => Some(format!("`{target}`, which did not answer")),
         Verdict::Unnoticed => Some(format!(
             "`{target}`, since the ledger could not be told of it before"

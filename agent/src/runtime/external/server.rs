@@ -12,7 +12,10 @@ use super::{
     Program,
     web::{self, Key, Web},
 };
-use crate::mcp::{self, Announced, Utility, Wanted};
+use crate::{
+    mcp::{self, Announced, Utility, Wanted},
+    runtime::words::known_as,
+};
 
 /// How long a call may take if nothing is said, the connection included.
 pub const CALL_TIME_USUAL: Duration = Duration::from_mins(5);
@@ -191,8 +194,11 @@ impl ExternalServer {
     /// # Errors
     /// Its host is no name.
     pub fn peer(&self) -> Result<Object, Denial> {
-        let name = Name::parse_caseless(&self.host)
-            .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
+        let name = match known_as(&self.host) {
+            Some(name) => name,
+            None => Name::parse_caseless(&self.host)
+                .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?,
+        };
         Ok(Object::Host(Host {
             name: HostPattern::Exact(name),
             port: Port::Only(self.port),

@@ -71,7 +71,7 @@ fn a_store_that_cannot_grow_is_told_and_left_as_it_was() {
         .env("PATH", "/usr/bin:/bin")
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(74), "{output:?}");
+    assert_eq!(output.status.code(), Some(69), "{output:?}");
     let listed = home.ok(&["caps"]);
     assert!(
         listed.contains("fs.delete") && !listed.contains("fs.modify"),

@@ -228,6 +228,26 @@ fn whoever_has_to_know_does_before_anything_is_looked_up_or_reached() {
     );
 }
 
+/// Nothing is connected to: that one of its addresses is ruled out is enough.
+#[test]
+fn a_name_that_leads_to_an_address_which_a_rule_is_about_is_not_followed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let leads_to = ["9.9.9.9", "8.8.4.4"].map(|address| address.parse().unwrap());
+    let excluded = list(&[("8.8.4.4", Some(80))]).peers().cloned().collect();
+    let listed = list(&[("name.test", None)]).but(excluded);
+    let (proxy, port) = start(listed, Fixed(leads_to.to_vec(), Arc::clone(&asked)));
+    let line = first_line(&mut say(port, b"CONNECT name.test:80 HTTP/1.1\r\n\r\n"));
+    assert!(line.contains("403"), "{line}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    let mut by_socks = vec![5, 1, 0, 5, 1, 0, 3, 9];
+    by_socks.extend(b"name.test\x00\x50");
+    let mut answer = [0; 12];
+    say(port, &by_socks).read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..4], [5, 0, 5, 2]);
+    let verdicts: Vec<Verdict> = proxy.finish().iter().map(|tried| tried.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Ruled, Verdict::Ruled]);
+}
+
 #[test]
 fn plain_requests_pass_with_the_checked_host() {
     let peer = echo();
