@@ -49,9 +49,11 @@ mod noted;
 mod parents;
 mod plan;
 mod put_back;
+mod reach;
 mod record;
 mod recover;
 mod retain;
+mod root;
 mod stage;
 mod steps;
 mod times;
@@ -79,7 +81,7 @@ pub use self::former::Former;
 pub use self::incoming::Incoming;
 pub use self::parents::{NewFile, Placed};
 pub use self::record::{Record, Written};
-pub use self::recover::{Recovered, Unreached};
+pub use self::recover::{Left, Recovered, Unreached};
 pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};
 pub use self::steps::{Then, Watch};
 pub use self::undo::{Undo, UndoError};
@@ -120,7 +122,7 @@ pub struct Journal {
 struct Listed {
     /// Of entries that can be looked at.
     numbers: Vec<u64>,
-    /// Of entries that wait for a file system.
+    /// Of entries that wait for a directory.
     waiting: Vec<u64>,
     /// That were given to what is gone.
     noted: Vec<u64>,
@@ -155,6 +157,8 @@ pub struct Kept {
     pub bytes: u64,
     /// Whether parts of it could neither be kept nor taken back.
     pub is_stuck: bool,
+    /// Whether it is half done in a directory that cannot be reached, and waits for that.
+    pub is_waiting: bool,
 }
 
 /// A name a commit touched.
@@ -275,8 +279,8 @@ impl Journal {
                 .map_err(|errno| io_error("sync the directory of", &journal.place, errno))?;
         }
         let waiting = journal.glance_at_waiting()?;
-        let mut recovered = recover::recover(&journal)?;
-        recovered.waiting.splice(0..0, waiting);
+        let mut recovered = recover::recover(&journal, &waiting.ready)?;
+        recovered.waiting.splice(0..0, waiting.still);
         journal.clear_incoming();
         journal.clear_asides();
         journal.enter_noted()?;
@@ -424,11 +428,12 @@ impl Kept {
             touched: changes_of(&plan.roots, &plan.touched),
             bytes: plan.bytes_before,
             is_stuck,
+            is_waiting: false,
         }
     }
 }
 
-fn changes_of(roots: &[plan::Root], touched: &[plan::Touched]) -> Vec<KeptChange> {
+fn changes_of(roots: &[root::Root], touched: &[plan::Touched]) -> Vec<KeptChange> {
     touched
         .iter()
         .filter_map(|touched| {
@@ -481,7 +486,7 @@ impl fmt::Display for JournalError {
             Self::Unreached(unreached) => write!(f, "{unreached}"),
             Self::Waits(id, at) => write!(
                 f,
-                "commit {id} is half done in `{}`, whose file system does not answer, and is taken back before anything else is done there; have it answer, then try again",
+                "commit {id} is half done in `{}`, whose file system does not answer, and is taken back before anything else is done there; have it answer, then try again (only if it is gone for good, `hermitcrab undo --forget {id}` gives the commit up)",
                 at.display()
             ),
         }

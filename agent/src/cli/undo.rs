@@ -125,6 +125,15 @@ fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
 }
 
+/// The same with those that wait for a directory, which nobody takes back by hand.
+fn with_waiting(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
+    let mut all = commits(runtime)?;
+    let waiting = runtime.commits_waiting();
+    all.extend(waiting.map_err(|error| (error.to_string(), exit::ENVIRONMENT))?);
+    all.sort_by_key(|commit| commit.id);
+    Ok(all)
+}
+
 /// Shows what can be taken back in the workspace, or everywhere.
 pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
     show_to(runtime, ground, everywhere, &mut tell)
@@ -137,7 +146,7 @@ fn show_to(
     everywhere: bool,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Trouble> {
-    let commits = commits(runtime)?;
+    let commits = with_waiting(runtime)?;
     let (shown, elsewhere): (Vec<&Kept>, Vec<&Kept>) = commits
         .iter()
         .rev()
@@ -166,7 +175,7 @@ fn show_to(
 
 /// The same for programs; nothing where there is nothing.
 fn show_for_programs(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
-    let commits = commits(runtime)?;
+    let commits = with_waiting(runtime)?;
     let here = |commit: &&Kept| everywhere || is_here(runtime, ground, commit);
     for commit in commits.iter().rev().filter(here) {
         print_json(&listed::commit(commit, None));
@@ -186,10 +195,11 @@ fn described(commit: &Kept) -> String {
         commit.id,
         ambient::date(commit.made_at),
         one_line(&commit.note),
-        if commit.is_stuck {
-            "  (cut off; what it was to change was changed otherwise since)"
-        } else {
-            ""
+        match (commit.is_stuck, commit.is_waiting) {
+            (true, _) =>
+                "  (cut off; what it was to change was changed otherwise since, or is lost)",
+            (_, true) => "  (cut off; taken back when its directories can be reached)",
+            (false, false) => "",
         }
     )];
     for change in commit.touched.iter().take(SHOWN_MAX) {
@@ -263,6 +273,12 @@ fn take_back_to(
     };
     if chosen.is_empty() {
         return Err(match id {
+            Some(id) if is_waiting(runtime, id)? => (
+                format!(
+                    "commit {id} was cut off and is taken back by itself when its directories can be reached; only if one is gone for good, `hermitcrab undo --forget {id}` gives it up"
+                ),
+                exit::REFUSED,
+            ),
             Some(id) => (
                 format!(
                     "there is no commit {id}; `{}` shows those there are",
@@ -277,6 +293,12 @@ fn take_back_to(
         one(runtime, again, commit, tell)?;
     }
     Ok(())
+}
+
+fn is_waiting(runtime: &Runtime, id: u64) -> Result<bool, Trouble> {
+    let all = with_waiting(runtime)?;
+    let mut waiting = all.iter().filter(|commit| commit.is_waiting);
+    Ok(waiting.any(|commit| commit.id == CommitId::new(id)))
 }
 
 /// How one says that what can be taken back is to be shown, where one says `again` before a number.

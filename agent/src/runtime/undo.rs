@@ -94,6 +94,17 @@ impl Runtime {
         }
     }
 
+    /// Every commit that was cut off and waits for a directory that cannot be reached.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn commits_waiting(&self) -> Result<Vec<Kept>, RuntimeError> {
+        match &self.journal {
+            Some(journal) => Ok(journal.list_waiting()?),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Whether this session made it.
     #[must_use]
     pub fn has_made(&self, commit: &Kept) -> bool {
@@ -352,7 +363,7 @@ pub fn recovered_words(recovered: &Recovered) -> Vec<String> {
     }
     for (id, at) in &recovered.waiting {
         notes.push(format!(
-            "commit {id} was cut off in {}, whose file system does not answer; it is taken back when it does",
+            "commit {id} was cut off in {}, whose file system does not answer; it is taken back when it does (only if it is gone for good, `hermitcrab undo --forget {id}` gives it up)",
             at.display()
         ));
     }

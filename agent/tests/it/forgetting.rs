@@ -231,6 +231,7 @@ fn programs_are_told_of_each_commit_by_an_object() {
         ("undoes", serde_json::Value::Null),
         ("bytes", 6.into()),
         ("stuck", false.into()),
+        ("waits", false.into()),
         ("note", "echo 0 > a.txt".into()),
         ("changes", changes),
     ] {
@@ -242,4 +243,64 @@ fn programs_are_told_of_each_commit_by_an_object() {
     let there = ["undo", "--list", "--json", "--workspace", "../other"];
     assert_eq!(home.ok(&there), "");
     assert_eq!(home.run(&["undo", "--json"]).code, Some(64));
+}
+
+/// A commit that was cut off just before it stood, in a directory that has another name now.
+fn waiting() -> (Home, std::path::PathBuf) {
+    let home = after(1);
+    let entry = home.state("journal").join("00000001");
+    std::fs::rename(entry.join("committed"), entry.join("plan")).unwrap();
+    let away = home.path().join("away");
+    std::fs::rename(home.project(), &away).unwrap();
+    (home, away)
+}
+
+#[test]
+fn what_waits_for_a_directory_that_never_comes_is_listed_told_and_forgotten() {
+    let (home, away) = waiting();
+    let at_home = |arguments: &[&str]| home.run_in(home.path(), arguments);
+    let list = at_home(&["undo", "--list", "--all"]);
+    let said = "taken back when its directories can be reached";
+    assert!(list.out.contains(said), "{}", list.out);
+    let list = at_home(&["undo", "--list", "--all", "--json"]);
+    let one: serde_json::Value = serde_json::from_str(&list.out).unwrap();
+    assert_eq!(one["waits"], true, "{}", list.out);
+    let ledger = home.ledger();
+    assert!(ledger.contains("commit 1 was cut off, and"), "{ledger}");
+    // Nobody takes it back by hand, and it is none of those that are old.
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let ran = home.run_in(&other, &["undo", "1"]);
+    assert_eq!(ran.code, Some(77), "{}", ran.err);
+    assert!(
+        ran.err.contains("`hermitcrab undo --forget 1` gives it up"),
+        "{}",
+        ran.err
+    );
+    let all = ["undo", "--forget", "--all-but", "0", "--all", "--yes"];
+    assert_eq!(at_home(&all).out, "there is nothing to forget\n");
+    let told = at_home(&["undo", "--forget", "1", "--yes"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.out.contains("forgot commit 1"), "{}", told.out);
+    let list = at_home(&["undo", "--list", "--all"]);
+    assert!(
+        list.out.contains("there is nothing to undo"),
+        "{}",
+        list.out
+    );
+    std::fs::rename(&away, home.project()).unwrap();
+    let list = home.ok(&["undo", "--list"]);
+    assert!(list.contains("there is nothing to undo"), "{list}");
+    let text = std::fs::read_to_string(home.project().join("a.txt"));
+    assert_eq!(text.unwrap(), "0\n");
+}
+
+#[test]
+fn what_waits_is_taken_back_by_itself_when_its_directory_is_back() {
+    let (home, away) = waiting();
+    home.run_in(home.path(), &["undo", "--list", "--all"]);
+    std::fs::rename(&away, home.project()).unwrap();
+    assert_eq!(listed(&home), [""; 0]);
+    let text = std::fs::read_to_string(home.project().join("a.txt"));
+    assert_eq!(text.unwrap(), "12345\n");
 }

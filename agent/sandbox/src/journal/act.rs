@@ -91,7 +91,7 @@ pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
             match undone(put(ground, path))? {
                 Back::Done => Ok(Back::Done),
                 // A directory that was carried away entry by entry, not wholly.
-                Back::Kept => {
+                Back::Kept | Back::Lost => {
                     let (parent, name) = match parent_of(ground.root, path) {
                         // Where it was is gone, and nobody can say that it will come again.
                         Err(FsError::Denied(_)) => return Ok(Back::Kept),
@@ -251,6 +251,14 @@ fn fits_now(
 }
 
 impl Ahead {
+    /// This step will have been taken, which nobody looks at by itself.
+    pub(super) fn pass(&mut self, op: &Op) {
+        if !matches!(op.act, Act::Take { .. }) {
+            self.brought.insert(op.path.clone());
+        }
+        self.note(op);
+    }
+
     /// This step will have been taken by the time of those that are looked at next.
     fn note(&mut self, op: &Op) {
         match &op.act {

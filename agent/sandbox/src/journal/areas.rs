@@ -11,12 +11,13 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{Mode, OFlags};
 
 use super::Journal;
 use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
-use super::plan::{Act, Plan, Root};
+use super::plan::{Act, Plan};
+use super::root::{Root, mount_of};
 use crate::dircap::access_lists::hand_nothing_down;
 use crate::dircap::append_only::{names_can_change, parent_takes_changes};
 use crate::dircap::{FsError, temporary_name};
@@ -25,6 +26,8 @@ use crate::dircap::{FsError, temporary_name};
 pub(super) struct Opened {
     pub root: OwnedFd,
     pub area: OwnedFd,
+    /// Whether what was staged for it is gone, and the place for it is a new one.
+    pub is_lost: bool,
 }
 
 impl Journal {
@@ -35,25 +38,22 @@ impl Journal {
         plan: &mut Plan,
         dirs: &[BorrowedFd<'_>],
     ) -> Result<Vec<Opened>, Failed> {
-        let own = mount_of(entry.dir.as_fd()).map_err(Failed::in_journal)?;
+        let stat = |errno| FsError::io("stat", &RelPath::root(), errno);
+        let own = mount_of(&entry.dir).map_err(|errno| Failed::in_journal(stat(errno)))?;
         let mut roots = Vec::new();
         for (part, dir) in dirs.iter().enumerate() {
             let root = dir.try_clone_to_owned().map_err(at_top(part, "hold"))?;
-            let stat =
-                rustix::fs::fstat(&root).map_err(|errno| at_top(part, "stat")(errno.into()))?;
             let path = path_of(root.as_fd()).map_err(at_top(part, "name"))?;
-            let mount = mount_of(root.as_fd())
-                .map_err(|error| Failed::at(part, &RelPath::root(), error))?;
+            let mount =
+                mount_of(&root).map_err(|errno| Failed::at(part, &RelPath::root(), stat(errno)))?;
             let beside = if mount == own {
                 None
             } else {
                 Some(temporary_name().map_err(at_top(part, "name a place for changes in"))?)
             };
-            plan.roots.push(Root {
-                path: path.into_os_string().into_vec(),
-                inode: stat.st_ino,
-                beside,
-            });
+            let path = path.into_os_string().into_vec();
+            let spec = Root::of(root.as_fd(), path, beside).map_err(at_top(part, "stat"))?;
+            plan.roots.push(spec);
             roots.push(root);
         }
         if plan.roots.iter().any(|root| root.beside.is_some()) {
@@ -68,7 +68,7 @@ impl Journal {
             .collect();
         if opened.is_err() {
             // The entry goes, and with it what names those that were made.
-            clear_areas(self, &plan.roots, dirs.iter().copied());
+            clear_areas(self, plan.roots.iter().zip(dirs.iter().copied()));
         }
         opened
     }
@@ -97,7 +97,11 @@ impl Journal {
         };
         // What is staged lets nobody in whom the workspace lets into what is made in it.
         hand_nothing_down(area.as_fd()).map_err(|errno| at_top(part, "clear")(errno.into()))?;
-        Ok(Opened { root, area })
+        Ok(Opened {
+            root,
+            area,
+            is_lost: false,
+        })
     }
 }
 
@@ -117,11 +121,10 @@ pub(super) fn paths_of(dirs: &[BorrowedFd<'_>]) -> Result<Vec<PathBuf>, Failed> 
 /// removed now goes when the journal is opened next, if a plan names it still.
 pub(super) fn clear_areas<'r>(
     journal: &Journal,
-    specs: &[Root],
-    roots: impl Iterator<Item = BorrowedFd<'r>>,
+    roots: impl Iterator<Item = (&'r Root, BorrowedFd<'r>)>,
 ) -> bool {
     let mut are_cleared = true;
-    for (spec, root) in specs.iter().zip(roots) {
+    for (spec, root) in roots {
         if let Some(name) = &spec.beside {
             are_cleared &= clear_area(journal, root, name).is_ok();
         }
@@ -154,13 +157,6 @@ fn at_top(part: usize, operation: &'static str) -> impl Fn(std::io::Error) -> Fa
         };
         Failed::at(part, &path, error)
     }
-}
-
-/// Between which places a rename is possible: the mount, and the file system.
-fn mount_of(dir: BorrowedFd<'_>) -> Result<(u64, u32, u32), FsError> {
-    let found = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
-        .map_err(|errno| FsError::io("stat", &RelPath::root(), errno))?;
-    Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
 }
 
 /// Every step can be done and taken back: none gives, takes or exchanges a name in a directory

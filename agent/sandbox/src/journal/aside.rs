@@ -17,8 +17,9 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 
 use super::entry::remove_tree;
-use super::plan::{PLAN_BYTES_MAX, Plan, Root};
-use super::recover::open_root;
+use super::plan::{PLAN_BYTES_MAX, Plan};
+use super::reach::open_root;
+use super::root::{Marks, Root};
 use super::{Journal, JournalError, io_error, retain};
 use crate::dircap::open::write_all;
 use crate::dircap::{TEMPORARY_PREFIX, read_plain};
@@ -45,14 +46,11 @@ impl Journal {
         temporary: &[u8],
     ) -> Result<Aside<'_>, JournalError> {
         let io = |errno: rustix::io::Errno| io_error("note something in", &self.place, errno);
-        let stat = rustix::fs::fstat(ground).map_err(io)?;
         let path = std::fs::read_link(format!("/proc/self/fd/{}", ground.as_raw_fd()))
             .map_err(|source| io_error("note something in", &self.place, source))?;
-        let root = Root {
-            path: path.into_os_string().into_vec(),
-            inode: stat.st_ino,
-            beside: Some(temporary.to_vec()),
-        };
+        let path = path.into_os_string().into_vec();
+        let root = Root::of(ground, path, Some(temporary.to_vec()))
+            .map_err(|source| io_error("note something in", &self.place, source))?;
         let mut name = PREFIX.to_vec();
         name.extend_from_slice(temporary);
         self.pass("note what is built aside", &self.place)?;
@@ -105,8 +103,14 @@ impl Journal {
         let plan = read_plain(&self.dir, name, PLAN_BYTES_MAX)
             .ok()
             .and_then(|bytes| Plan::decode(&bytes).ok());
-        let roots = plan.map(|plan| plan.roots).unwrap_or_default();
-        let Some((root, temporary)) = roots.first().and_then(named) else {
+        let root = plan.and_then(|plan| {
+            let marks = Marks::read(&String::from_utf8_lossy(&plan.note));
+            Some(Root {
+                marks,
+                ..plan.roots.into_iter().next()?
+            })
+        });
+        let Some((root, temporary)) = root.as_ref().and_then(named) else {
             // Just being written, or cut off before anything was made.
             return is_older(&file, UNREADABLE_SECONDS_MAX);
         };
@@ -132,12 +136,13 @@ impl Aside<'_> {
     }
 }
 
-/// A plan in which nothing is done.
+/// A plan in which nothing is done, for nobody to see but who reads by what the directory is
+/// known.
 fn note(root: Root) -> Plan {
     Plan {
         number: 0,
         made_at: crate::ambient::seconds_since_1970(),
-        note: Vec::new(),
+        note: root.marks.written().into_bytes(),
         undoes: None,
         roots: vec![root],
         ops: Vec::new(),

@@ -9,7 +9,8 @@
 
 use std::io;
 
-use super::plan::{self, Root};
+use super::plan;
+use super::root::Root;
 use crate::wire::{Reader, WireError};
 
 /// What is read of the beginning first: most plans say all of this there.

@@ -216,7 +216,7 @@ pub(super) fn finish_preparing<'j>(
         }),
         Err(failed) => {
             let roots = grounds.iter().map(|ground| ground.root.as_fd());
-            clear_areas(journal, &plan.roots, roots);
+            clear_areas(journal, plan.roots.iter().zip(roots));
             Err((Some(entry), failed))
         }
     }
@@ -528,9 +528,12 @@ impl Prepared<'_> {
 
     /// Removes the directories beside workspaces, or leaves them to whoever opens it next.
     pub(super) fn clear_beside(&self, journal: &Journal) {
-        let roots = self.grounds.values().map(|ground| ground.root.as_fd());
+        let grounds = self.grounds.iter();
+        let roots = grounds.filter_map(|(number, ground)| {
+            Some((self.plan.roots.get(*number)?, ground.root.as_fd()))
+        });
         let may = self.entry.begin_to_clear(&self.plan.roots).is_ok();
-        if may && clear_areas(journal, &self.plan.roots, roots) {
+        if may && clear_areas(journal, roots) {
             self.entry.forget_opening();
         }
     }

@@ -10,13 +10,14 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::brief::Brief;
-use super::plan::{self, PLAN_BYTES_MAX, Plan, Root};
+use super::plan::{self, PLAN_BYTES_MAX, Plan};
+use super::root::{Root, keep_marks, know_marks};
 use super::{Journal, JournalError, io_error};
 use crate::dircap::{DIR_FLAGS, Kind, list_dir, open_plain, read_plain};
 
 /// How the names of parts that do not hold begin.
 const BROKEN: &str = "broken-";
-/// How the name of one begins that waits for a file system.
+/// How the name of one begins that waits for a directory.
 pub(super) const WAITING: &str = "waiting-";
 /// A plan that is still being written.
 const UNFINISHED: &str = "unfinished";
@@ -42,6 +43,8 @@ pub(super) struct Entry<'j> {
     journal: &'j Journal,
     pub number: u64,
     pub dir: OwnedFd,
+    /// Whether it has the name of one that waits.
+    is_waiting: bool,
 }
 
 impl State {
@@ -90,6 +93,13 @@ pub(super) fn dir_name(number: u64) -> String {
     format!("{number:08}")
 }
 
+fn name_of(number: u64, is_waiting: bool) -> String {
+    match is_waiting {
+        true => format!("{WAITING}{}", dir_name(number)),
+        false => dir_name(number),
+    }
+}
+
 /// Nothing, if it is gone.
 fn if_there(opened: Result<Entry<'_>, JournalError>) -> Result<Option<Entry<'_>>, JournalError> {
     match opened {
@@ -122,7 +132,7 @@ impl<'j> Entry<'j> {
     }
 
     pub(super) fn open(journal: &'j Journal, number: u64) -> Result<Self, JournalError> {
-        Self::open_named(journal, number, &dir_name(number))
+        Self::open_named(journal, number, false)
     }
 
     /// One that waits, if it does still.
@@ -130,17 +140,22 @@ impl<'j> Entry<'j> {
         journal: &'j Journal,
         number: u64,
     ) -> Result<Option<Self>, JournalError> {
-        let name = format!("{WAITING}{}", dir_name(number));
-        if_there(Self::open_named(journal, number, &name))
+        if_there(Self::open_named(journal, number, true))
     }
 
-    fn open_named(journal: &'j Journal, number: u64, name: &str) -> Result<Self, JournalError> {
+    fn open_named(
+        journal: &'j Journal,
+        number: u64,
+        is_waiting: bool,
+    ) -> Result<Self, JournalError> {
+        let name = name_of(number, is_waiting);
         let dir = rustix::fs::openat(&journal.dir, name, DIR_FLAGS, Mode::empty())
             .map_err(|errno| io_error("open an entry of", &journal.place, errno))?;
         Ok(Self {
             journal,
             number,
             dir,
+            is_waiting,
         })
     }
 
@@ -154,7 +169,34 @@ impl<'j> Entry<'j> {
 
     /// Where it lies, for messages.
     pub(super) fn place(&self) -> String {
+        format!("{}/{}", self.journal.place, self.name())
+    }
+
+    /// Where it lies once it waits for nothing any more.
+    pub(super) fn place_then(&self) -> String {
         format!("{}/{}", self.journal.place, dir_name(self.number))
+    }
+
+    pub(super) const fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    fn name(&self) -> String {
+        name_of(self.number, self.is_waiting)
+    }
+
+    /// Gives it the name of one that waits, or takes that name from it.
+    pub(super) fn call(&mut self, is_waiting: bool) -> Result<(), JournalError> {
+        if self.is_waiting == is_waiting {
+            return Ok(());
+        }
+        let (journal, flags) = (self.journal, RenameFlags::NOREPLACE);
+        let to = name_of(self.number, is_waiting);
+        journal.pass("name an entry", &journal.place)?;
+        rustix::fs::renameat_with(&journal.dir, self.name(), &journal.dir, to, flags)
+            .map_err(|errno| io_error("name an entry of", &journal.place, errno))?;
+        self.is_waiting = is_waiting;
+        journal.flush()
     }
 
     /// How far it is; `None` before anything was written down.
@@ -211,16 +253,18 @@ impl<'j> Entry<'j> {
         };
         let bytes = read_plain(&self.dir, state.file().as_bytes(), PLAN_BYTES_MAX)
             .map_err(|error| self.is_unread(&error))?;
-        let plan = Plan::decode(&bytes).map_err(|why| match why {
+        let mut plan = Plan::decode(&bytes).map_err(|why| match why {
             // It is as somebody wrote it.
             plan::NO_PLAN | plan::OTHER_VERSION => JournalError::Foreign(self.place()),
             why => self.is_none(why),
         })?;
-        if plan.number == self.number {
-            Ok(Some(plan))
-        } else {
-            Err(self.is_anothers())
+        if plan.number != self.number {
+            return Err(self.is_anothers());
         }
+        if let Ok(file) = open_plain(&self.dir, state.file().as_bytes()) {
+            know_marks(&file, &mut plan.roots);
+        }
+        Ok(Some(plan))
     }
 
     /// What its plan says of itself; `None` before anything was written down. Whether it
@@ -268,7 +312,10 @@ impl<'j> Entry<'j> {
             return Err(self.is_unread(&io::ErrorKind::FileTooLarge.into()));
         }
         let read = Brief::read(length, |into, at| read_at(&file, into, at));
-        let brief = read.map_err(|error| self.is_unread(&error))?;
+        let mut brief = read.map_err(|error| self.is_unread(&error))?;
+        if let Ok(brief) = &mut brief {
+            know_marks(&file, &mut brief.roots);
+        }
         match &brief {
             Ok(brief) if brief.number != self.number => Err(self.is_anothers()),
             _ => Ok(Some((file, brief))),
@@ -328,6 +375,7 @@ impl<'j> Entry<'j> {
             return Err(io_error("write a plan in", self.place(), error));
         }
         crate::dircap::open::write_all(&file, &bytes)
+            .and_then(|()| keep_marks(&file, &plan.roots))
             .map_err(|source| io_error("write a plan in", self.place(), source))?;
         self.pass("flush a plan")?;
         rustix::fs::fsync(&file).map_err(|errno| io_error("flush", self.place(), errno))?;
@@ -346,7 +394,7 @@ impl<'j> Entry<'j> {
             .map_err(|errno| io_error("name a plan in", self.place(), errno))
     }
 
-    fn flush(&self) -> Result<(), JournalError> {
+    pub(super) fn flush(&self) -> Result<(), JournalError> {
         self.pass("flush an entry")?;
         rustix::fs::fsync(&self.dir).map_err(|errno| io_error("flush", self.place(), errno))
     }
@@ -381,8 +429,7 @@ impl<'j> Entry<'j> {
         )
         .map_err(failed)?;
         self.journal.pass("remove an entry", &place)?;
-        let name = dir_name(self.number);
-        rustix::fs::unlinkat(&self.journal.dir, &name, AtFlags::REMOVEDIR)
+        rustix::fs::unlinkat(&self.journal.dir, self.name(), AtFlags::REMOVEDIR)
             .map_err(|errno| failed(errno.into()))
     }
 
@@ -393,7 +440,7 @@ impl<'j> Entry<'j> {
             self.journal.pass("set an entry aside", &name)?;
             match rustix::fs::renameat_with(
                 &self.journal.dir,
-                dir_name(self.number),
+                self.name(),
                 &self.journal.dir,
                 &name,
                 RenameFlags::NOREPLACE,
@@ -419,17 +466,6 @@ impl Journal {
         self.steps
             .pass(step)
             .map_err(|source| io_error(step, place, source))
-    }
-}
-
-impl Root {
-    /// The directory where things for this root are staged, if it is not the
-    /// entry itself.
-    pub(super) fn open_beside(&self, root: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
-        match &self.beside {
-            None => Ok(None),
-            Some(name) => Ok(Some(crate::changeset::node::open_dir(root, name)?)),
-        }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hermitcrab_core::path::RelPath;
 
-use super::plan::Root;
+use super::root::Root;
 use super::{Journal, JournalError};
 use crate::dircap::FsError;
 
@@ -42,6 +42,14 @@ pub struct Stuck {
 pub enum StuckWhy {
     /// Somebody changed it, too. What was there before lies here, if anything was.
     Changed(Option<PathBuf>),
+    /// What was there before, or the directory it was in, lay in a directory of the commit's
+    /// own, which somebody removed.
+    Lost {
+        /// That directory.
+        place: PathBuf,
+        /// Where it is still, if it was only to get another name.
+        still: Option<PathBuf>,
+    },
     /// The system failed, in these words; it is tried again before anything else is done.
     Failed(String),
     /// Its file system does not answer, so whether it changed is not known.
@@ -84,7 +92,7 @@ impl fmt::Display for StuckNames<'_> {
 impl Stuck {
     /// A name below one of the directories.
     pub(super) fn at(root: &Root, path: &RelPath, why: StuckWhy) -> Self {
-        let mut at = Path::new(OsStr::from_bytes(&root.path)).to_owned();
+        let mut at = root.path();
         if !path.is_root() {
             at.push(OsStr::from_bytes(path.as_bytes()));
         }
@@ -100,6 +108,20 @@ impl fmt::Display for Stuck {
             StuckWhy::Changed(Some(kept)) => {
                 write!(f, " (changed since; what it was is `{}`)", kept.display())
             }
+            StuckWhy::Lost { place, still: None } => write!(
+                f,
+                " (what it was lay in `{}`, which somebody removed)",
+                place.display()
+            ),
+            StuckWhy::Lost {
+                place,
+                still: Some(still),
+            } => write!(
+                f,
+                " (it is `{}` still: the directory it was in lay in `{}`, which somebody removed)",
+                still.display(),
+                place.display()
+            ),
             StuckWhy::Waits => f.write_str(
                 " (changed, or about to be: its file system does not answer; it is taken back as soon as it does, before anything else is done there)",
             ),

@@ -12,7 +12,7 @@ use super::Journal;
 use super::commit::slot_of;
 use super::ground::parent_of;
 use super::plan::{Act, Op, Touched};
-use super::recover::open_root;
+use super::reach::open_root;
 use super::undo::Undo;
 use crate::changeset::arriving::{self, Arrival};
 use crate::changeset::node::{Fingerprint, Holds, Tree, fingerprint, read_tree};

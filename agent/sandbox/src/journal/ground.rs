@@ -31,6 +31,8 @@ pub(super) enum Back {
     Done,
     /// Somebody changed the place since: it was left alone.
     Kept,
+    /// What was there before the step is gone with what was staged: it was left alone.
+    Lost,
 }
 
 /// Whether a place is as a step expects it.

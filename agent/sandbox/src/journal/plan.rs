@@ -13,6 +13,7 @@ use hermitcrab_core::authority::{Extent, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
+use super::root::{Marks, Root};
 use crate::changeset::in_place::OtherMode;
 use crate::changeset::node::{Fingerprint, Meta};
 use crate::digest::{digest_beginning, sha256};
@@ -48,17 +49,6 @@ pub(crate) struct Plan {
     pub touched: Vec<Touched>,
     /// How much the names held before that it replaces or removes.
     pub bytes_before: u64,
-}
-
-/// A directory in which things change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Root {
-    /// Where it lay; it must still be the same directory.
-    pub path: Vec<u8>,
-    pub inode: u64,
-    /// The name of the staging directory in it, if things cannot be staged in
-    /// the journal because that lies on another file system.
-    pub beside: Option<Vec<u8>>,
 }
 
 /// One name and what is done to it.
@@ -276,6 +266,7 @@ impl Beginning {
                 Ok(Root {
                     path: r.bytes()?,
                     inode: r.u64()?,
+                    marks: Marks::default(),
                     beside: Some(r.bytes()?).filter(|name| !name.is_empty()),
                 })
             })?,
@@ -423,7 +414,7 @@ fn path(r: &mut Reader<'_>) -> Result<RelPath, WireError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Op, OtherMode, Plan, Root, Staged, Touched};
+    use super::{Act, Marks, Op, OtherMode, Plan, Root, Staged, Touched};
     use crate::changeset::node::{Fingerprint, Meta};
     use crate::digest::sha256;
     use crate::dircap::Thing;
@@ -448,6 +439,7 @@ mod tests {
             roots: vec![Root {
                 path: b"/work".to_vec(),
                 inode: 9,
+                marks: Marks::default(),
                 beside: Some(b".hermitcrab-x".to_vec()),
             }],
             ops: vec![

@@ -26,8 +26,9 @@ use rustix::io::Errno;
 use super::areas::path_of;
 use super::like::Like;
 use super::noted::{Noted, name_of};
-use super::plan::{Act, Op, Plan, Root, Staged, Touched};
+use super::plan::{Act, Op, Plan, Staged, Touched};
 use super::recover::Finished;
+use super::root::Root;
 use super::stage::{Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, io_error, retain};
 use crate::changeset::node::{Holds, Tree, fingerprint, read_tree};
@@ -270,19 +271,15 @@ impl Record<'_> {
                 before: fingerprint(&before),
             }
         };
-        let root = rustix::fs::fstat(dir.as_fd()).map_err(|errno| io(errno.into()))?;
         let path = path_of(dir.as_fd()).map_err(io)?;
+        let root = Root::of(dir.as_fd(), path.into_os_string().into_vec(), None).map_err(io)?;
         let number = self.number;
         let plan = Plan {
             number,
             made_at: crate::ambient::seconds_since_1970(),
             note: written.note.as_bytes().to_vec(),
             undoes: None,
-            roots: vec![Root {
-                path: path.into_os_string().into_vec(),
-                inode: root.st_ino,
-                beside: None,
-            }],
+            roots: vec![root],
             ops: vec![Op {
                 root: 0,
                 path: top.clone(),

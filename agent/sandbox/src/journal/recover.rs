@@ -1,33 +1,21 @@
 //! What is done before anything else: nothing unfinished stays.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 
-use super::act;
-use super::areas::{Opened, clear_area};
-use super::back::{brought_by, never_came};
-use super::commit::{Prepared, slot_of};
+use super::areas::clear_area;
+use super::commit::Prepared;
 use super::entry::{Entry, State};
 use super::failed::{NotYet, Stuck, StuckNames, StuckWhy};
-use super::ground::{Ground, failed};
-use super::plan::{Act, Op, Plan, Root};
+use super::reach::{OPEN_MAX, open_grounds, open_in_time, open_root};
+use super::root::Root;
 use super::{CommitId, Journal, JournalError};
-use crate::dircap::FsError;
-use crate::patience::Patience;
-
-/// How long a directory's file system may take: less than others wait for the journal.
-pub(super) const OPEN_MAX: Duration = Duration::from_secs(8);
 
 /// What was found when a journal was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,21 +47,37 @@ pub struct Unreached {
     /// Whether something else, or nothing, is there by now, so that it is in the way of nobody
     /// who does something there.
     pub is_elsewhere: bool,
-    /// Where what it displaced is kept.
+    /// What is left of it there.
+    pub left: Left,
+    /// Where what it displaced is kept, but for what lies in the directory itself.
     pub kept: PathBuf,
+}
+
+/// What is left of a commit in a directory that cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Some of what it was to do there.
+    HalfDone,
+    /// Nothing but this directory of its own.
+    MadeReady(PathBuf),
 }
 
 impl fmt::Display for Unreached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            id, at, why, kept, ..
-        } = self;
-        write!(
-            f,
-            "commit {id} was cut off, and {why}; have `{}` be there and open as it was, and what is half done in it is taken back; only if it is gone for good, remove `{}`, where what it held before is kept",
-            at.display(),
-            kept.display()
-        )
+        let Self { id, why, kept, .. } = self;
+        let at = self.at.display();
+        match &self.left {
+            Left::HalfDone => write!(
+                f,
+                "commit {id} was cut off, and {why}; have `{at}` be there and open as it was, and what is half done in it is taken back; only if it is gone for good, `hermitcrab undo --forget {id}` gives it up, with what it held before, which is kept in `{}`",
+                kept.display()
+            ),
+            Left::MadeReady(place) => write!(
+                f,
+                "commit {id} was cut off before it changed anything, and {why}; have `{at}` be there and open as it was, and `{}` is removed, which is all that is left of it; only if it is gone for good, `hermitcrab undo --forget {id}` has it not be looked for any more",
+                place.display()
+            ),
+        }
     }
 }
 
@@ -85,58 +89,94 @@ impl Recovered {
     }
 }
 
-/// Takes back whatever was not finished. What does not hold is set aside.
-pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
+/// Takes back whatever was not finished, and those of these that wait. What does not hold is
+/// set aside.
+pub(super) fn recover(journal: &Journal, ready: &[u64]) -> Result<Recovered, JournalError> {
     let mut recovered = Recovered::default();
+    let plain = journal.numbers()?.into_iter();
+    let mut numbers: Vec<_> = plain.map(|number| (number, false)).collect();
+    numbers.extend(ready.iter().map(|number| (*number, true)));
+    numbers.sort_unstable();
     // The newest first: it may have begun on what an older one left.
-    for number in journal.numbers()?.into_iter().rev() {
+    for (number, waits) in numbers.into_iter().rev() {
+        let entry = match waits {
+            true => Entry::open_waiting(journal, number)?,
+            false => Entry::open_if_there(journal, number)?,
+        };
         // It may have gone with the one that took it back.
-        let Some(entry) = Entry::open_if_there(journal, number)? else {
-            continue;
-        };
-        let Some(state) = entry.state()? else {
-            // Nothing was written down, so nothing happened.
-            entry.remove()?;
-            continue;
-        };
-        let brief = match entry.brief_that_holds() {
-            Ok(Some(brief)) => brief,
-            // What goes anyway need not hold.
-            _ if state == State::Dropped => {
-                entry.remove()?;
-                continue;
-            }
-            Ok(None) => continue,
-            Err(JournalError::Broken(_, why)) => {
-                recovered.broken.push((entry.set_aside()?, why));
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        match state {
-            State::Dropped => entry.remove()?,
-            State::Stuck => clear_beside(journal, &entry, &brief.roots),
-            State::Committed if fault::is(Fault::FinishedIsTakenBack) => {
-                take_back(journal, entry, &mut recovered)?;
-            }
-            State::Committed => {
-                clear_beside(journal, &entry, &brief.roots);
-                // It had taken that one's place; only its removal was cut off.
-                if let Some(number) = brief.undoes
-                    && let Ok(undone) = Entry::open(journal, number)
-                {
-                    undone.remove()?;
-                }
-            }
-            State::Opening => {
-                clear_beside(journal, &entry, &brief.roots);
-                entry.remove()?;
-            }
-            State::Planned if fault::is(Fault::CutOffStays) => entry.remove()?,
-            State::Planned => take_back(journal, entry, &mut recovered)?,
+        if let Some(entry) = entry {
+            one(journal, entry, &mut recovered)?;
         }
     }
     Ok(recovered)
+}
+
+fn one(
+    journal: &Journal,
+    mut entry: Entry<'_>,
+    recovered: &mut Recovered,
+) -> Result<(), JournalError> {
+    let Some(state) = entry.state()? else {
+        // Nothing was written down, so nothing happened.
+        return entry.remove();
+    };
+    let brief = match entry.brief_that_holds() {
+        Ok(Some(brief)) => brief,
+        // What goes anyway need not hold.
+        _ if state == State::Dropped => return entry.remove(),
+        Ok(None) => return Ok(()),
+        Err(JournalError::Broken(_, why)) => {
+            recovered.broken.push((entry.set_aside()?, why));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    match state {
+        State::Dropped => entry.remove(),
+        State::Committed if fault::is(Fault::FinishedIsTakenBack) => {
+            take_back(journal, entry, recovered)
+        }
+        State::Stuck | State::Committed => {
+            // It waits for nothing any more.
+            entry.call(false)?;
+            let _left = clear_beside(journal, &entry, &brief.roots);
+            // It had taken that one's place; only its removal was cut off.
+            if let Some(number) = brief.undoes.filter(|_| state == State::Committed)
+                && let Ok(undone) = Entry::open(journal, number)
+            {
+                undone.remove()?;
+            }
+            Ok(())
+        }
+        State::Opening => unmake(entry, &brief.roots, journal, recovered),
+        State::Planned if fault::is(Fault::CutOffStays) => entry.remove(),
+        State::Planned => take_back(journal, entry, recovered),
+    }
+}
+
+/// Clears what was made ready for one that changed nothing.
+fn unmake(
+    mut entry: Entry<'_>,
+    roots: &[Root],
+    journal: &Journal,
+    recovered: &mut Recovered,
+) -> Result<(), JournalError> {
+    let left = clear_beside(journal, &entry, roots);
+    if left.is_empty() {
+        return entry.remove();
+    }
+    let kept = journal.have_wait(&mut entry)?;
+    for (root, why) in left {
+        recovered.unreached.push(Unreached {
+            id: CommitId(entry.number),
+            at: root.path(),
+            why,
+            is_elsewhere: true,
+            left: Left::MadeReady(root.beside_path().unwrap_or_default()),
+            kept: kept.clone(),
+        });
+    }
+    Ok(())
 }
 
 fn take_back(
@@ -166,19 +206,13 @@ fn take_back(
         false => plan.roots.first(),
     };
     if let Some(root) = late {
-        journal.have_wait(&entry)?;
-        recovered.waiting.push((id, path_of(root)));
+        journal.have_wait(&mut entry)?;
+        recovered.waiting.push((id, root.path()));
         return Ok(());
     }
     let mut unreached_before = usize::MAX;
     loop {
-        let (grounds, unreached) = match open_grounds(journal, &entry, &plan) {
-            Ok(opened) => opened,
-            Err(why) => {
-                recovered.broken.push((entry.set_aside()?, why));
-                return Ok(());
-            }
-        };
+        let (grounds, unreached) = open_grounds(journal, &entry, &plan)?;
         let prepared = Prepared {
             entry,
             plan,
@@ -209,7 +243,7 @@ fn take_back(
             unreached_before = unreached.len();
             continue;
         }
-        let kept = journal.have_wait(&entry)?;
+        let kept = journal.have_wait(&mut entry)?;
         if !stuck.is_empty() {
             recovered.stuck.push((id, stuck));
         }
@@ -217,15 +251,71 @@ fn take_back(
             if let Some(root) = plan.roots.get(number) {
                 recovered.unreached.push(Unreached {
                     id,
-                    at: path_of(root),
+                    at: root.path(),
                     why: unopened.why,
                     is_elsewhere: unopened.is_elsewhere,
+                    left: Left::HalfDone,
                     kept: kept.clone(),
                 });
             }
         }
         return Ok(());
     }
+}
+
+/// Gives up what is half done in directories that cannot be reached, of one that waits. Says
+/// whether something could not be put back in those that can be: that is kept then.
+pub(super) fn give_up(journal: &Journal, entry: Entry<'_>) -> Result<Vec<Stuck>, JournalError> {
+    let Some(plan) = entry.plan()? else {
+        return Ok(Vec::new());
+    };
+    if entry.state()? == Some(State::Opening) {
+        let _left = clear_beside(journal, &entry, &plan.roots);
+        return entry.remove().map(|()| Vec::new());
+    }
+    let (grounds, _) = open_grounds(journal, &entry, &plan)?;
+    let prepared = Prepared {
+        entry,
+        plan,
+        grounds,
+    };
+    let failed = |NotYet(waits)| not_taken_back(journal, &waits);
+    let stuck = prepared.take_back_reached(journal).map_err(failed)?;
+    let roots = prepared.plan.roots.clone();
+    prepared
+        .end_taking_back(journal, stuck)
+        .map_err(|error| not_taken_back(journal, &[error.into_stuck(&roots, journal)]))
+}
+
+/// Removes staging directories beside workspaces, where these still are; says of which of
+/// them that could not be done, and why.
+fn clear_beside<'r>(
+    journal: &Journal,
+    entry: &Entry<'_>,
+    roots: &'r [Root],
+) -> Vec<(&'r Root, String)> {
+    if !entry.may_have_opened() {
+        return Vec::new();
+    }
+    let mut left = Vec::new();
+    for root in roots {
+        if let Some(name) = &root.beside {
+            let cleared = open_root(root)
+                .map_err(|unopened| unopened.why)
+                .and_then(|dir| {
+                    let failed = |error: io::Error| {
+                        let place = root.beside_path().unwrap_or_default();
+                        format!("`{}` cannot be removed: {error}", place.display())
+                    };
+                    clear_area(journal, dir.as_fd(), name).map_err(failed)
+                });
+            left.extend(cleared.err().map(|why| (root, why)));
+        }
+    }
+    if left.is_empty() {
+        entry.forget_opening();
+    }
+    left
 }
 
 /// A journal that nobody else works with while this lives, and in which nothing is unfinished.
@@ -253,7 +343,7 @@ impl Journal {
         if let Some(entry) = entry
             && entry.is_unfinished()?
         {
-            let found = recover(self)?;
+            let found = recover(self, &[])?;
             self.note_found(found);
             listed = self.listed()?;
         }
@@ -296,219 +386,4 @@ fn not_taken_back(journal: &Journal, waits: &[Stuck]) -> JournalError {
             StuckNames(waits)
         )),
     }
-}
-
-/// The directories of a plan that are open, and why others are not, by their numbers.
-type Grounds = (BTreeMap<usize, Opened>, Vec<(usize, Unopened)>);
-
-/// Opens the directories a plan is about; or says why it cannot be taken back at all.
-fn open_grounds(journal: &Journal, entry: &Entry<'_>, plan: &Plan) -> Result<Grounds, String> {
-    let failures = match plan.roots.iter().any(is_closed) {
-        true => open_ways(journal, entry, plan),
-        false => Vec::new(),
-    };
-    let (mut grounds, mut unreached) = (BTreeMap::new(), Vec::new());
-    for (number, root) in plan.roots.iter().enumerate() {
-        match open_ground(entry, root)? {
-            Ok(opened) => {
-                grounds.insert(number, opened);
-            }
-            Err(mut unopened) => {
-                if unopened.may_be_closed && !failures.is_empty() {
-                    unopened.why = format!("{}; {}", unopened.why, StuckNames(&failures));
-                }
-                unreached.push((number, unopened));
-            }
-        }
-    }
-    Ok((grounds, unreached))
-}
-
-/// Takes back the modes by which a plan closed a directory to its user, or the way to one
-/// that lies in another. They come last in a directory, so they are the first that are
-/// taken back, and what lies behind them can be reached then. Says which could not be: it is
-/// tried again with all else, where that can be reached.
-fn open_ways(journal: &Journal, entry: &Entry<'_>, plan: &Plan) -> Vec<Stuck> {
-    let (brought, back) = (brought_by(plan), entry.noted_back());
-    let mut failures = Vec::new();
-    let mut left: Vec<(usize, &Root)> = plan.roots.iter().enumerate().collect();
-    loop {
-        let mut reached = Vec::new();
-        left.retain(|(number, root)| match root_itself(root) {
-            Some(dir) => {
-                reached.push((*number, *root, dir));
-                false
-            }
-            None => true,
-        });
-        if reached.is_empty() {
-            return failures;
-        }
-        for (number, root, dir) in reached {
-            let own = plan.ops.iter().enumerate();
-            let own = own.filter(|(_, op)| op.root == number).rev();
-            for (at, op) in own.take_while(|(_, op)| matches!(op.act, Act::Meta { .. })) {
-                if back.contains(&at) {
-                    continue;
-                }
-                let first = brought
-                    .get(&(number, &op.path))
-                    .filter(|first| **first < at);
-                if let Err(error) = way_back(journal, (entry, root, &dir), (plan, op), first) {
-                    let why = StuckWhy::Failed(error.to_string());
-                    failures.push(Stuck::at(root, &op.path, why));
-                }
-            }
-        }
-    }
-}
-
-/// Takes a mode back by which a way was closed, unless what `first` was to bring never came:
-/// what has that name then is nobody's that was to be changed.
-fn way_back(
-    journal: &Journal,
-    (entry, root, dir): (&Entry<'_>, &Root, &OwnedFd),
-    (plan, op): (&Plan, &Op),
-    first: Option<&usize>,
-) -> Result<(), FsError> {
-    let beside = match first {
-        Some(_) => root.open_beside(dir.as_fd()),
-        None => Ok(None),
-    };
-    let beside = beside.map_err(|source| failed("open what is staged for", &op.path, source))?;
-    let ground = |area, slot| Ground {
-        steps: &journal.steps,
-        root: dir.as_fd(),
-        area,
-        slot,
-        links_lead: false,
-    };
-    if let Some(first) = first {
-        let area = beside.as_ref().unwrap_or(&entry.dir).as_fd();
-        let staged = |at| Some(ground(area, slot_of(at).as_bytes().to_vec()));
-        if never_came(plan, *first, &staged)? {
-            return Ok(());
-        }
-    }
-    // A mode has no thing that is staged.
-    act::backward(&ground(dir.as_fd(), Vec::new()), op).map(|_| ())
-}
-
-/// The directory a plan is about, whatever its mode, if there is a way to it.
-fn root_itself(root: &Root) -> Option<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let dir = rustix::fs::open(path_of(root), flags, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&dir).ok()?;
-    (stat.st_ino == root.inode).then_some(dir)
-}
-
-/// Whether a directory, or the way to it, is closed to this process.
-fn is_closed(root: &Root) -> bool {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match open_in_time(root, OPEN_MAX) {
-        // It can be listed, and what is in it not be looked at.
-        Ok((dir, _)) => matches!(
-            rustix::fs::openat(&dir, ".", flags, Mode::empty()),
-            Err(Errno::ACCESS)
-        ),
-        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
-    }
-}
-
-fn open_ground(entry: &Entry<'_>, root: &Root) -> Result<Result<Opened, Unopened>, String> {
-    let dir = match open_root(root) {
-        Ok(dir) => dir,
-        Err(unopened) => return Ok(Err(unopened)),
-    };
-    let failed = |error: &io::Error| {
-        format!(
-            "the staging directory in `{}` cannot be opened: {error}",
-            path_of(root).display()
-        )
-    };
-    let area = match root.open_beside(dir.as_fd()) {
-        Ok(Some(area)) => area,
-        Ok(None) => match entry.dir.try_clone() {
-            Ok(area) => area,
-            Err(error) => return Ok(Err(Unopened::new(error.to_string(), &error))),
-        },
-        // Somebody removed it, or put something else there: it does not come again.
-        Err(error) if is_elsewhere(&error) => return Err(failed(&error)),
-        Err(error) => return Ok(Err(Unopened::new(failed(&error), &error))),
-    };
-    Ok(Ok(Opened { root: dir, area }))
-}
-
-/// Whether a name was not opened since nothing that could be has it.
-fn is_elsewhere(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    matches!(errno, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
-}
-
-/// The directory a plan is about, if it is still the same one.
-pub(super) fn open_root(root: &Root) -> Result<OwnedFd, Unopened> {
-    let path = path_of(root);
-    match open_in_time(root, OPEN_MAX) {
-        Ok((dir, inode)) if inode == root.inode => Ok(dir),
-        Ok(_) => Err(Unopened {
-            why: format!("`{}` is another directory now", path.display()),
-            may_be_closed: false,
-            is_elsewhere: true,
-        }),
-        Err(error) => Err(Unopened::new(
-            format!("`{}` cannot be opened: {error}", path.display()),
-            &error,
-        )),
-    }
-}
-
-/// Why the directory of a plan was not opened.
-pub(super) struct Unopened {
-    pub why: String,
-    /// Whether a mode is what is in the way.
-    pub may_be_closed: bool,
-    /// Whether something else, or nothing, has its name.
-    pub is_elsewhere: bool,
-}
-
-impl Unopened {
-    fn new(why: String, error: &io::Error) -> Self {
-        Self {
-            why,
-            may_be_closed: error.kind() == io::ErrorKind::PermissionDenied,
-            is_elsewhere: is_elsewhere(error),
-        }
-    }
-}
-
-fn path_of(root: &Root) -> PathBuf {
-    Path::new(std::ffi::OsStr::from_bytes(&root.path)).to_owned()
-}
-
-/// Removes staging directories beside workspaces, where these still are.
-fn clear_beside(journal: &Journal, entry: &Entry<'_>, roots: &[Root]) {
-    if !entry.may_have_opened() {
-        return;
-    }
-    let mut are_cleared = true;
-    for root in roots {
-        if let Some(name) = &root.beside {
-            let dir = open_root(root);
-            are_cleared &= dir.is_ok_and(|dir| clear_area(journal, dir.as_fd(), name).is_ok());
-        }
-    }
-    if are_cleared {
-        entry.forget_opening();
-    }
-}
-
-/// Opens a directory with its number; whatever serves it, that ends.
-pub(super) fn open_in_time(root: &Root, most: Duration) -> io::Result<(OwnedFd, u64)> {
-    let path = path_of(root);
-    Patience::of(most).look(move || {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir = rustix::fs::open(&path, flags, Mode::empty())?;
-        let stat = rustix::fs::fstat(&dir)?;
-        Ok((dir, stat.st_ino))
-    })?
 }

@@ -33,8 +33,9 @@ use super::entry::{Entry, State};
 use super::failed::{CommitFailure, Failed, unstaged};
 use super::ground::Fit;
 use super::like::Like;
-use super::plan::{Act, Op, Plan, Root, Touched};
-use super::recover::open_root;
+use super::plan::{Act, Op, Plan, Touched};
+use super::reach::open_root;
+use super::root::{Root, Same};
 use super::stage::{Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, Kept, KeptChange, changes_of, retain};
 use crate::changeset::in_place::OtherMode;
@@ -429,7 +430,7 @@ fn stage_back(
     let mut counts = Counts::new();
     // The directories must be the very ones the commit was about.
     for (number, (now, then)) in plan.roots.iter().zip(&done.roots).enumerate() {
-        if (now.inode, &now.path) != (then.inode, &then.path) {
+        if now.path != then.path || then.is(now.inode, now.marks) == Same::No {
             let denial = Denial::new(
                 DenialCode::ChangedSinceShown,
                 String::from_utf8_lossy(&then.path),

@@ -2,60 +2,58 @@
 //! that cannot be reached.
 //!
 //! What for: what is half done is taken back before anything is done on top of it, and where
-//! nobody answers that cannot be, nor where nothing is any more. All else goes on meanwhile: such a transaction has a name of
-//! its own, and stands in the way of nothing but what concerns the same directories.
+//! nobody answers that cannot be, nor where nothing is any more. All else goes on meanwhile: such a
+//! transaction has a name of its own until it is taken back, and stands in the way of nothing
+//! but what concerns the same directories.
 //!
 //! While the thread that was left in it is at its last step, it holds the entry, and nobody
 //! takes it up.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::RenameFlags;
-
-use super::entry::{Entry, WAITING, dir_name};
-use super::plan::Root;
-use super::recover::{self, Finished, OPEN_MAX, open_in_time};
-use super::{CommitId, Journal, JournalError, io_error};
+use super::entry::{Entry, State};
+use super::reach::{OPEN_MAX, open_in_time};
+use super::recover::{self, Finished};
+use super::root::Root;
+use super::{CommitId, Journal, JournalError, Kept};
 
 /// How long one that waits is asked for when a journal is opened: nobody there need be
 /// concerned.
 const GLANCE_MAX: Duration = Duration::from_secs(1);
+
+/// What wait and were looked at.
+#[derive(Debug, Default)]
+pub(super) struct TakenUp {
+    /// Those that wait still, each with a directory it is about.
+    pub still: Vec<(CommitId, PathBuf)>,
+    /// The numbers of those that can be taken back.
+    pub ready: Vec<u64>,
+}
 
 impl Journal {
     /// Names every transaction that is not finished as one that waits. Only who has the lock
     /// may, or who was left by who has.
     pub(super) fn have_unfinished_wait(&self) -> Result<(), JournalError> {
         for number in self.listed()?.numbers {
-            let Some(entry) = Entry::open_if_there(self, number)? else {
+            let Some(mut entry) = Entry::open_if_there(self, number)? else {
                 continue;
             };
             if entry.is_unfinished()? {
-                self.have_wait(&entry)?;
+                self.have_wait(&mut entry)?;
             }
         }
         Ok(())
     }
 
     /// Says where it lies then.
-    pub(super) fn have_wait(&self, entry: &Entry<'_>) -> Result<PathBuf, JournalError> {
-        let plain = dir_name(entry.number);
-        let waiting = format!("{WAITING}{plain}");
-        self.name_entry(&plain, &waiting)?;
-        Ok(Path::new(&self.place).join(waiting))
+    pub(super) fn have_wait(&self, entry: &mut Entry<'_>) -> Result<PathBuf, JournalError> {
+        entry.call(true)?;
+        Ok(PathBuf::from(entry.place()))
     }
 
-    fn name_entry(&self, from: &str, to: &str) -> Result<(), JournalError> {
-        self.pass("name an entry", &self.place)?;
-        rustix::fs::renameat_with(&self.dir, from, &self.dir, to, RenameFlags::NOREPLACE)
-            .map_err(|errno| io_error("name an entry of", &self.place, errno))?;
-        self.flush()
-    }
-
-    /// Those that still wait, each with a directory it is about, as the journal is opened.
-    pub(super) fn glance_at_waiting(&self) -> Result<Vec<(CommitId, PathBuf)>, JournalError> {
+    /// Those that wait, as the journal is opened.
+    pub(super) fn glance_at_waiting(&self) -> Result<TakenUp, JournalError> {
         let waiting = self.listed()?.waiting;
         self.take_up(&waiting, GLANCE_MAX, &|_| true)
     }
@@ -74,11 +72,11 @@ impl Journal {
             let mut dirs = dirs.iter();
             dirs.any(|dir| dir.starts_with(at) || at.starts_with(dir))
         };
-        let still = self.take_up(&finished.waiting, OPEN_MAX, &concerns)?;
+        let TakenUp { still, ready } = self.take_up(&finished.waiting, OPEN_MAX, &concerns)?;
         if let Some((id, at)) = still.into_iter().next() {
             return Err(JournalError::Waits(id, at));
         }
-        let found = recover::recover(self)?;
+        let found = recover::recover(self, &ready)?;
         let waits = found.waiting.first().cloned();
         // All else of it is taken back, so one elsewhere is in nobody's way.
         let mut unreached = found.unreached.iter();
@@ -92,27 +90,59 @@ impl Journal {
         }
     }
 
-    /// Has those that are about such a directory, and answer, be unfinished ones like any
-    /// other; says which of them wait still.
-    fn take_up(
+    /// Says of one that waits where it does.
+    pub(super) fn waits_still(&self, entry: &Entry<'_>) -> JournalError {
+        let brief = entry.brief().ok().flatten();
+        let root = brief.and_then(|brief| brief.roots.first().map(Root::path));
+        let at = root.unwrap_or_else(|| PathBuf::from(entry.place()));
+        JournalError::Waits(CommitId(entry.number), at)
+    }
+
+    /// Every commit that waits, oldest first.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn list_waiting(&self) -> Result<Vec<Kept>, JournalError> {
+        let _lock = self.lock()?;
+        let mut kept = Vec::new();
+        for number in self.listed()?.waiting {
+            let Some(entry) = Entry::open_waiting(self, number)? else {
+                continue;
+            };
+            match entry.plan() {
+                Ok(Some(plan)) => kept.push(Kept {
+                    is_waiting: true,
+                    ..Kept::of(&plan, false)
+                }),
+                Err(error @ JournalError::Foreign(_)) => return Err(error),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Looks at those that are about such a directory: which of them wait still, and which
+    /// can be taken back like any that is unfinished. They keep their name until they are.
+    pub(super) fn take_up(
         &self,
         waiting: &[u64],
         patience: Duration,
         concerns: &dyn Fn(&Path) -> bool,
-    ) -> Result<Vec<(CommitId, PathBuf)>, JournalError> {
-        let mut still = Vec::new();
+    ) -> Result<TakenUp, JournalError> {
+        let mut taken_up = TakenUp::default();
         for number in waiting {
             let Some(entry) = Entry::open_waiting(self, *number)? else {
                 continue;
             };
             let roots = match entry.brief() {
+                // What goes anyway is looked for nowhere.
+                _ if entry.state()? == Some(State::Dropped) => Vec::new(),
                 Ok(brief) => brief.map(|brief| brief.roots).unwrap_or_default(),
                 // It is told and set aside like any other that does not hold.
                 Err(JournalError::Broken(..)) => Vec::new(),
                 Err(error) => return Err(error),
             };
-            let path = |root: &Root| Path::new(OsStr::from_bytes(&root.path)).to_owned();
-            let is_such = roots.is_empty() || roots.iter().any(|root| concerns(&path(root)));
+            let is_such = roots.is_empty() || roots.iter().any(|root| concerns(&root.path()));
             if !is_such {
                 continue;
             }
@@ -125,13 +155,10 @@ impl Journal {
                 false => roots.first(),
             };
             match late {
-                Some(root) => still.push((CommitId(*number), path(root))),
-                None => {
-                    let plain = dir_name(*number);
-                    self.name_entry(&format!("{WAITING}{plain}"), &plain)?;
-                }
+                Some(root) => taken_up.still.push((CommitId(*number), root.path())),
+                None => taken_up.ready.push(*number),
             }
         }
-        Ok(still)
+        Ok(taken_up)
     }
 }

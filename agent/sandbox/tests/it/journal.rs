@@ -1,6 +1,7 @@
 //! Commits are all or nothing, wherever they are cut off, and can be undone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod another;
 mod closed_way;
 mod elsewhere;
 mod exchanged;
@@ -9,6 +10,8 @@ mod half_back;
 mod held_up;
 mod in_place;
 mod listed;
+mod lost;
+mod model;
 mod moved;
 mod nested;
 mod not_ours;
@@ -129,6 +132,20 @@ fn script(dice: &mut Dice) -> String {
         });
     }
     format!("{{ {}; }} 2>/dev/null; true", lines.join("; "))
+}
+
+/// The attribute by which the directories of a plan are known, a line for each.
+const MARKS: &str = "user.hermitcrab.roots";
+
+/// Has the directories of a plan be known otherwise; each by its line before.
+fn mark(plan: &Path, line: impl Fn(usize, &str) -> String) {
+    let mut text = vec![0; 4096];
+    let length = rustix::fs::getxattr(plan, MARKS, &mut text[..]).unwrap();
+    let text = String::from_utf8(text[..length].to_vec()).unwrap();
+    let lines = text.split('\n').enumerate();
+    let lines: Vec<String> = lines.map(|(number, before)| line(number, before)).collect();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(plan, MARKS, lines.join("\n").as_bytes(), flags).unwrap();
 }
 
 /// Runs it in a view of a fresh workspace.

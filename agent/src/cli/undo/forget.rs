@@ -90,7 +90,7 @@ fn in_session(
     which: &Which,
     is_meant: impl Fn(&[Kept]) -> Result<Vec<Kept>, Trouble>,
 ) -> Result<(), Trouble> {
-    let commits = super::commits(runtime)?;
+    let commits = super::with_waiting(runtime)?;
     let going = is_meant(&commits)?;
     if !is_wanted(&going, which)? {
         return Ok(());
@@ -118,7 +118,8 @@ fn without_session(
     }
     let (journal, recovered) =
         Journal::open(&ground.state_dir).map_err(|error| lacks(&RuntimeError::from(error)))?;
-    let commits = journal.list().map_err(|error| lacks(&error))?;
+    let mut commits = journal.list().map_err(|error| lacks(&error))?;
+    commits.extend(journal.list_waiting().map_err(|error| lacks(&error))?);
     let going = is_meant(&commits)?;
     if !is_wanted(&going, which)? {
         return Ok(());
@@ -152,7 +153,7 @@ fn without_session(
 }
 
 /// The commits that are meant. One that could not be taken back whole is meant only by its
-/// number, and then it is told why it stays.
+/// number, and then it is told why it stays; so is one that waits for its directories.
 fn chosen(
     commits: &[Kept],
     ids: &[u64],
@@ -169,8 +170,10 @@ fn chosen(
         let is_meant = |commit: &&Kept| ids.iter().any(|id| commit.id == CommitId::new(*id));
         return Ok(commits.iter().filter(is_meant).cloned().collect());
     }
-    let is_listed =
-        |commit: &&Kept| !commit.is_stuck && (everywhere || is_of(commit, ground, |_| false));
+    let is_listed = |commit: &&Kept| {
+        let is_half = commit.is_stuck || commit.is_waiting;
+        !is_half && (everywhere || is_of(commit, ground, |_| false))
+    };
     let listed: Vec<&Kept> = commits.iter().filter(is_listed).collect();
     let older = match which.all_but {
         Some(stay) => listed.len().saturating_sub(stay),
@@ -199,6 +202,12 @@ fn is_wanted(going: &[Kept], which: &Which) -> Result<bool, Trouble> {
     };
     for commit in going {
         describe(commit);
+    }
+    for commit in going.iter().filter(|commit| commit.is_waiting) {
+        tell(&format!(
+            "commit {} is half done where it cannot be reached, and stays so if it is forgotten: what it held before there is gone with it, or stays in a directory `.hermitcrab-…` there",
+            commit.id
+        ));
     }
     let question = format!(
         "forget {}? Nothing takes back what they did then; type the word `yes` to go on: ",

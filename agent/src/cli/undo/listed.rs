@@ -9,7 +9,7 @@ use crate::ambient;
 
 /// A commit: its number as `undo` takes it, when (`at`, in UTC) and by what it was made, the
 /// commit it took back (`undoes`), whether it was cut off and somebody changed its files since
-/// (`stuck`), how much is kept of it, and each name it changed. `state_dir` is where one of an
+/// (`stuck`), or is half done where it cannot be reached (`waits`), how much is kept of it, and each name it changed. `state_dir` is where one of an
 /// earlier version lies; `undo` is told that with its number.
 pub(super) fn commit(kept: &Kept, state_dir: Option<&Path>) -> Value {
     let changes: Vec<Value> = kept
@@ -31,6 +31,7 @@ pub(super) fn commit(kept: &Kept, state_dir: Option<&Path>) -> Value {
         "note": kept.note,
         "undoes": kept.undoes.map(CommitId::number),
         "stuck": kept.is_stuck,
+        "waits": kept.is_waiting,
         "bytes": kept.bytes,
         "changes": changes,
         "state_dir": state_dir.map(|dir| dir.display().to_string()),

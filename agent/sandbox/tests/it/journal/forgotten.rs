@@ -5,6 +5,7 @@ use std::io::Write as _;
 use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::journal::{CommitId, ForgetError, JournalError, UndoError};
 
+use super::nested::{Both, WITHIN};
 use super::{At, Cut, commit_in, plant, stray, undo_in};
 use crate::support::arranged::small_disk;
 use crate::support::{Workspace, tree};
@@ -212,4 +213,189 @@ fn on_a_full_disk_what_is_forgotten_makes_room() {
     let done = commit_in(&journal, &script.changes[0], &workspace);
     assert!(done.failure.is_none(), "{:?}", done.failure);
     assert_eq!(done.id, Some(CommitId::new(2)));
+}
+
+/// A commit that was cut off halfway, in a directory that has another name now.
+fn waiting() -> (Workspace, std::path::PathBuf) {
+    let (workspace, journal) = after(&[]);
+    drop(journal);
+    let finished = workspace.run("echo 2 > b; echo 2 > a; rm -r d");
+    let before = tree(workspace.path());
+    for steps in 0.. {
+        let cut = Cut::after(steps, At::Stop);
+        let (journal, _) = Journal::open_watched(workspace.state.path(), Box::new(cut)).unwrap();
+        let done = commit_in(&journal, &finished.changes[0], &workspace);
+        assert!(done.failure.is_some(), "nothing was cut off in the midst");
+        if tree(workspace.path()) != before {
+            break;
+        }
+    }
+    let aside = workspace.path().with_extension("aside");
+    std::fs::rename(workspace.path(), &aside).unwrap();
+    (workspace, aside)
+}
+
+#[test]
+fn what_waits_for_what_is_gone_for_good_is_forgotten_by_its_number() {
+    let (workspace, aside) = waiting();
+    let half = tree(&aside);
+    let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+    let told = recovered.unreached[0].to_string();
+    assert!(told.contains("`hermitcrab undo --forget 1`"), "{told}");
+    assert_eq!(numbers(&journal), []);
+    let waiting = journal.list_waiting().unwrap();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!(
+        (waiting[0].id, waiting[0].touched.len()),
+        (CommitId::new(1), 7)
+    );
+    journal.forget(&ids(&[1])).unwrap();
+    assert!(journal.list_waiting().unwrap().is_empty());
+    assert!(journal.take_recovered().is_clean());
+    let again = journal.forget(&ids(&[1])).unwrap_err();
+    assert!(
+        matches!(again, ForgetError::Journal(JournalError::Unknown(_))),
+        "{again}"
+    );
+    drop(journal);
+    // Nothing is told any more, and nothing is done when it is there again after all.
+    for _ in 0..2 {
+        let (_, recovered) = Journal::open(workspace.state.path()).unwrap();
+        assert!(recovered.is_clean(), "{recovered:?}");
+        if aside.exists() {
+            std::fs::rename(&aside, workspace.path()).unwrap();
+        }
+    }
+    assert_eq!(tree(workspace.path()), half);
+    assert_eq!(stray(&workspace), [""; 0]);
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let done = commit_in(
+        &journal,
+        &workspace.run("echo 3 > a").changes[0],
+        &workspace,
+    );
+    assert_eq!(done.id, Some(CommitId::new(2)), "{:?}", done.failure);
+}
+
+#[test]
+fn what_is_back_when_it_is_to_be_forgotten_is_taken_back_instead() {
+    let (workspace, aside) = waiting();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    std::fs::rename(&aside, workspace.path()).unwrap();
+    journal.forget(&ids(&[1])).unwrap();
+    assert_eq!(journal.take_recovered().taken_back, ids(&[1]));
+    assert_eq!(
+        (workspace.read("a"), workspace.read("b")),
+        ("a\n".into(), "bb\n".into())
+    );
+    // What its owner changed is not given up.
+    let (workspace, aside) = waiting();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    for name in ["a", "b"] {
+        std::fs::write(aside.join(name), "theirs\n").unwrap();
+    }
+    std::fs::create_dir(aside.join("d")).ok();
+    std::fs::rename(&aside, workspace.path()).unwrap();
+    let refused = journal.forget(&ids(&[1])).unwrap_err();
+    assert!(matches!(refused, ForgetError::Stuck(..)), "{refused}");
+    assert_eq!(numbers(&journal), ids(&[1]));
+    assert!(journal.list_waiting().unwrap().is_empty());
+}
+
+#[test]
+fn forgetting_what_waits_that_is_cut_off_leaves_it_whole_or_gone() {
+    for at in [At::Stop, At::FullDisk] {
+        for steps in 0.. {
+            let (workspace, aside) = waiting();
+            let state = workspace.state.path();
+            Journal::open(state).unwrap();
+            let cut = Cut::after(steps, at);
+            let seen = cut.clone();
+            let forgot = match Journal::open_watched(state, Box::new(cut)) {
+                Ok((journal, _)) => journal.forget(&ids(&[1])),
+                Err(error) => Err(ForgetError::Journal(error)),
+            };
+            let (_, recovered) = Journal::open(state).unwrap();
+            assert!(
+                recovered.broken.is_empty() && recovered.stuck.is_empty(),
+                "{recovered:?}"
+            );
+            let half = tree(&aside);
+            std::fs::rename(&aside, workspace.path()).unwrap();
+            let (_, taken_back) = Journal::open(state).unwrap();
+            match recovered.unreached.is_empty() {
+                true => assert_eq!(tree(workspace.path()), half, "cut after {steps}"),
+                false => assert_eq!(taken_back.taken_back, ids(&[1]), "cut after {steps}"),
+            }
+            assert_eq!(stray(&workspace), [""; 0], "cut after {steps}");
+            if forgot.is_ok() {
+                assert!(recovered.is_clean(), "{steps}: {recovered:?}");
+            }
+            if seen.seen.lock().unwrap().len() <= steps {
+                assert!(forgot.is_ok() && steps > 10, "{steps}: {forgot:?}");
+                break;
+            }
+        }
+    }
+}
+
+/// Where things are staged beside workspaces: what is reached is as before and clean, and what
+/// somebody changed there is kept whatever else is given up.
+#[test]
+fn giving_up_one_of_two_directories_leaves_nothing_in_the_other_and_loses_nothing_of_it() {
+    for is_theirs in [false, true] {
+        let Ok(state) = tempfile::tempdir_in("/dev/shm") else {
+            println!("SKIPPED: /dev/shm cannot be written");
+            return;
+        };
+        let mut both = Both::new();
+        both.outer.state = state;
+        let (top, state) = (both.outer.path(), both.outer.state.path());
+        let (within, aside) = (top.join(WITHIN), top.join("aside"));
+        let own = |seen: Vec<String>| -> Vec<String> {
+            let lines = seen.into_iter();
+            let is_own = |line: &String| !line.contains(WITHIN) && !line.contains(" aside");
+            lines.filter(is_own).collect()
+        };
+        let before = own(tree(top));
+        let script = format!("echo 1 > a; rm b; echo 2 > {WITHIN}/a; rm {WITHIN}/b");
+        let finished = both.run(&script);
+        for steps in 0.. {
+            let cut = Cut::after(steps, At::Stop);
+            let (journal, _) = Journal::open_watched(state, Box::new(cut)).unwrap();
+            assert!(both.commit(&journal, &finished).failure.is_some());
+            if std::fs::read_to_string(within.join("a")).unwrap() == "2\n" {
+                break;
+            }
+        }
+        std::fs::rename(&within, &aside).unwrap();
+        if is_theirs {
+            std::fs::write(top.join("a"), "theirs\n").unwrap();
+        }
+        let half = tree(&aside);
+        let (journal, recovered) = Journal::open(state).unwrap();
+        assert_eq!(recovered.unreached.len(), 1, "{recovered:?}");
+        let forgot = journal.forget(&ids(&[1]));
+        assert!(journal.list_waiting().unwrap().is_empty());
+        if is_theirs {
+            let Err(ForgetError::Stuck(_, place)) = forgot else {
+                panic!("{forgot:?}")
+            };
+            let kept = std::fs::read_to_string(std::path::Path::new(&place).join("0"));
+            assert_eq!(kept.unwrap(), "a\n", "{place}");
+            assert_eq!(both.outer.read("a"), "theirs\n");
+            assert!(journal.list().unwrap()[0].is_stuck);
+            std::fs::write(top.join("a"), "a\n").unwrap();
+        } else {
+            forgot.unwrap();
+            assert_eq!(numbers(&journal), []);
+        }
+        drop(journal);
+        assert_eq!(own(tree(top)), before);
+        // What lies in the other stays there, whatever comes of it.
+        std::fs::rename(&aside, &within).unwrap();
+        let (_, recovered) = Journal::open(state).unwrap();
+        assert!(recovered.is_clean(), "{recovered:?}");
+        assert_eq!(tree(&within), half);
+    }
 }

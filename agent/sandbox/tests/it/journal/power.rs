@@ -287,6 +287,8 @@ impl Case<'_> {
         let (journal, recovered) = Journal::open(self.state()).unwrap();
         assert!(recovered.stuck.is_empty(), "{told}: {recovered:?}");
         assert!(recovered.broken.is_empty(), "{told}: {recovered:?}");
+        // It is the same disk.
+        assert!(recovered.unreached.is_empty(), "{told}: {recovered:?}");
         let now = tree(self.workspace.path());
         if !is_said && now == self.before {
             assert_eq!(journal.list().unwrap().len(), 0, "{told}");

@@ -5,9 +5,9 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use hermitcrab_sandbox::journal::{Recovered, Then, Watch};
+use hermitcrab_sandbox::journal::{Left, Recovered, Then, Watch};
 use hermitcrab_sandbox::{DirCap, Journal};
 
 use super::nested::{Both, WITHIN, seen_by_its_owner};
@@ -26,13 +26,13 @@ fn mode(at: &Path) -> u32 {
 }
 
 /// Has a commit be cut off after so many steps; whether it was.
-fn cut_off(steps: usize, state: &Path, commit: impl FnOnce(&Journal) -> bool) -> bool {
+pub(super) fn cut_off(steps: usize, state: &Path, commit: impl FnOnce(&Journal) -> bool) -> bool {
     let cut = Cut::after(steps, At::Stop);
     let (journal, _) = Journal::open_watched(state, Box::new(cut)).unwrap();
     !commit(&journal)
 }
 
-fn nothing_is_lost(recovered: &Recovered) {
+pub(super) fn nothing_is_lost(recovered: &Recovered) {
     assert!(
         recovered.stuck.is_empty() && recovered.broken.is_empty(),
         "{recovered:?}"
@@ -360,5 +360,203 @@ fn attributes_behind_a_mode_that_closes_them_come_back() {
             break;
         }
         assert_eq!(tree(workspace.path()), before, "cut after {steps}");
+    }
+}
+
+#[test]
+fn what_was_made_ready_where_nothing_is_any_more_is_removed_when_it_is_back() {
+    let (mut ready, mut waited) = (0, 0);
+    for steps in 0.. {
+        let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+            println!("SKIPPED: /dev/shm cannot be written");
+            return;
+        };
+        let (mut workspace, finished) = ran(SCRIPT);
+        workspace.state = dir;
+        let (at, state) = (workspace.path().to_owned(), workspace.state.path());
+        let before = tree(&at);
+        let is_cut = cut_off(steps, state, |journal| {
+            let done = commit_in(journal, &finished.changes[0], &workspace);
+            done.failure.is_none()
+        });
+        let entry = state.join("journal/00000001");
+        let is_ready = entry.join("opening").exists() && !entry.join("plan").exists();
+        if !is_cut || ready > 0 && !is_ready {
+            break;
+        }
+        if !is_ready {
+            continue;
+        }
+        ready += 1;
+        let has_staged = tree(&at).len() > before.len();
+        let aside = at.with_extension("aside");
+        fs::rename(&at, &aside).unwrap();
+        for _ in 0..2 {
+            let (journal, recovered) = Journal::open(state).unwrap();
+            nothing_is_lost(&recovered);
+            let [unreached] = &recovered.unreached[..] else {
+                panic!("{recovered:?}")
+            };
+            assert!(matches!(unreached.left, Left::MadeReady(_)), "{unreached}");
+            let told = unreached.to_string();
+            assert!(told.contains("before it changed anything"), "{told}");
+            assert!(told.contains(".hermitcrab-"), "{told}");
+            // It is no commit, and in nobody's way.
+            assert!(journal.list().unwrap().is_empty());
+            fs::create_dir(&at).unwrap();
+            let there = DirCap::open_ambient_dir(&at, dir_id()).unwrap();
+            let made = Workspace::new().run("echo mine > mine");
+            let done = commit_of(&journal, &made.changes[0], &there);
+            assert!(done.failure.is_none(), "{:?}", done.failure);
+            journal.forget(&[done.id.unwrap()]).unwrap();
+            fs::remove_dir_all(&at).unwrap();
+        }
+        waited += usize::from(has_staged);
+        fs::rename(&aside, &at).unwrap();
+        let (_, recovered) = Journal::open(state).unwrap();
+        assert!(recovered.is_clean(), "{recovered:?}");
+        assert_eq!(tree(&at), before, "cut after {steps}");
+        assert_eq!(stray(&workspace), [""; 0], "cut after {steps}");
+    }
+    assert!(waited > 3 && ready > waited, "{ready}, {waited}");
+}
+
+/// A session goes on while another one, that was to take back what waited, is killed at it.
+#[test]
+fn what_another_was_killed_at_taking_up_is_taken_back_before_anything_is_done_there() {
+    let mut halves = 0;
+    for steps in 0.. {
+        let (workspace, finished) = ran(SCRIPT);
+        let (at, state) = (workspace.path().to_owned(), workspace.state.path());
+        let before = tree(&at);
+        for cut in 0.. {
+            let is_cut = cut_off(cut, state, |journal| {
+                let done = commit_in(journal, &finished.changes[0], &workspace);
+                done.failure.is_none()
+            });
+            assert!(is_cut, "nothing was cut off in the midst");
+            if tree(&at) != before && tree(&at).iter().any(|line| line.contains(" n/m ")) {
+                break;
+            }
+            Journal::open(state).unwrap();
+        }
+        let aside = at.with_extension("aside");
+        fs::rename(&at, &aside).unwrap();
+        let (journal, _) = Journal::open(state).unwrap();
+        // Something newer is done elsewhere, so what waits is not the last.
+        let other = Workspace::new();
+        let done = commit_in(&journal, &other.run("echo o > o").changes[0], &other);
+        assert!(done.failure.is_none(), "{:?}", done.failure);
+        fs::rename(&aside, &at).unwrap();
+        let cut = Cut::after(steps, At::Stop);
+        let killed = Journal::open_watched(state, Box::new(cut));
+        let is_over = killed.is_ok();
+        drop(killed);
+        halves += usize::from(tree(&at) != before);
+        let own = workspace.run("echo own > own");
+        let done = commit_in(&journal, &own.changes[0], &workspace);
+        assert!(done.failure.is_none(), "{:?}", done.failure);
+        fs::remove_file(at.join("own")).unwrap();
+        assert_eq!(tree(&at), before, "killed after {steps}");
+        if is_over {
+            break;
+        }
+    }
+    assert!(halves > 3, "{halves}");
+}
+
+#[test]
+fn what_never_got_its_new_name_is_not_what_its_owner_has_there() {
+    let name = "journal::unreached::what_never_got_its_new_name_is_not_what_its_owner_has_there";
+    let Some(Run::Inner) = twice(name, &ORDINARY, "true", "") else {
+        return;
+    };
+    let (mut strangers, mut ways) = (0, 0);
+    for closes_a_way in [false, true] {
+        for steps in 0.. {
+            let both = Both::new();
+            let (top, state) = (both.outer.path(), both.outer.state.path());
+            let script = match closes_a_way {
+                false => "mv d n; chmod 711 n".to_owned(),
+                true => {
+                    format!("mv d n; chmod 0 n; echo 9 > {WITHIN}/a; chmod 0 way/to; chmod 0 way")
+                }
+            };
+            let after = if closes_a_way { 0 } else { 0o711 };
+            let finished = both.run(&script);
+            let before = seen_by_its_owner(top);
+            let is_cut = cut_off(steps, state, |journal| {
+                both.commit(journal, &finished).failure.is_none()
+            });
+            let entry = state.join("journal/00000001");
+            if !is_cut || entry.join("committed").exists() {
+                break;
+            }
+            if !entry.join("plan").exists() || seen_by_its_owner(top) != before {
+                continue;
+            }
+            // What the owner makes has the name, and is as the commit was to leave its own.
+            let n = top.join("n");
+            fs::create_dir(&n).unwrap();
+            chmod(&n, after);
+            if closes_a_way {
+                chmod(&top.join("way"), 0);
+                ways += 1;
+            }
+            let (_, recovered) = Journal::open(state).unwrap();
+            nothing_is_lost(&recovered);
+            assert_eq!(mode(&n), after, "{script}, cut after {steps}");
+            strangers += 1;
+        }
+    }
+    assert!(strangers > ways && ways > 0, "{strangers}, {ways}");
+}
+
+/// Has the modes not be set that are, one after the other, of these numbers.
+struct NotThese(AtomicUsize, [usize; 2]);
+
+impl Watch for NotThese {
+    fn before(&self, step: &'static str) -> Then {
+        let is_such = step == "set a mode" && {
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            self.1.contains(&number)
+        };
+        match is_such {
+            true => Then::Fail(io::Error::from(io::ErrorKind::PermissionDenied)),
+            false => Then::GoOn,
+        }
+    }
+}
+
+#[test]
+fn behind_ways_that_can_be_opened_all_is_put_back_though_another_stays_closed() {
+    let name = "journal::unreached::behind_ways_that_can_be_opened_all_is_put_back_though_another_stays_closed";
+    let Some(Run::Inner) = twice(name, &ORDINARY, "true", "") else {
+        return;
+    };
+    let script = format!("mkdir z; chmod 0 z; echo 9 > {WITHIN}/a; chmod 0 way/to; chmod 0 way");
+    for steps in 0.. {
+        let both = Both::new();
+        let finished = both.run(&script);
+        let (top, state) = (both.outer.path(), both.outer.state.path());
+        let before = seen_by_its_owner(top);
+        let is_cut = cut_off(steps, state, |journal| {
+            both.commit(journal, &finished).failure.is_none()
+        });
+        assert!(is_cut, "it was not cut off with all ways closed");
+        let is_closed = |name: &str| top.join(name).exists() && mode(&top.join(name)) == 0;
+        if !is_closed("way") || !is_closed("z") {
+            continue;
+        }
+        // `z` comes first, as the ways are opened and then with all else; neither time it can.
+        let watch = NotThese(AtomicUsize::new(0), [0, 3]);
+        let error = Journal::open_watched(state, Box::new(watch)).unwrap_err();
+        assert!(error.to_string().contains("/z`"), "{error}");
+        let content = fs::read_to_string(top.join(WITHIN).join("a"));
+        assert_eq!(content.unwrap(), "a\n", "{error}");
+        let (_, recovered) = Journal::open(state).unwrap();
+        nothing_is_lost(&recovered);
+        assert_eq!(seen_by_its_owner(top), before);
+        break;
     }
 }
