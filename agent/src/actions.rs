@@ -83,11 +83,19 @@ pub fn runs_a_program(tool: &str) -> bool {
     tool == "run_command"
 }
 
+/// What becomes of a directory that is missing on the way to what is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It is to be there.
+    IsThere,
+    /// It is made with the change, in the same commit.
+    IsMade,
+}
+
 /// Does what a call of a plan asks for; `gives` is what the plan expects back.
 pub fn act(
     runtime: &mut Runtime,
-    call: &ToolCall,
-    gives: &Kind,
+    (call, gives, way): (&ToolCall, &Kind, Way),
     steering: Option<Steering>,
     questions: &mut Vec<Asked>,
 ) -> Acted {
@@ -101,7 +109,7 @@ pub fn act(
     let by = runtime.first_agent();
     let mut acted = None;
     let done = runtime.act(by, tool, steering, questions, |hands| {
-        acted = Some(one(hands, call));
+        acted = Some(one(hands, call, way));
         Ok(())
     });
     match (done, acted) {
@@ -111,47 +119,17 @@ pub fn act(
     }
 }
 
-/// Makes the directory a call's target is to lie in.
-pub fn make_parent(
-    runtime: &mut Runtime,
-    call: &ToolCall,
-    steering: Option<Steering>,
-    questions: &mut Vec<Asked>,
-) -> Acted {
-    let target = ["to", "into", "path"]
-        .into_iter()
-        .find_map(|name| call.arg(name).and_then(Value::as_text));
-    let Some(target) = target.map(str::to_owned) else {
-        return Err(Trouble::new(
-            Failure::Missing,
-            "nothing says which directory",
-        ));
-    };
-    let by = runtime.first_agent();
-    let mut acted = None;
-    let whole = call.arg("into").is_some();
-    let done = runtime.act(by, Tool::Directory, steering, questions, |hands| {
-        acted = Some(files::make_way(hands, &target, whole));
-        Ok(())
-    });
-    match (done, acted) {
-        (Err(stop), _) => Err(failure::of(&stop)),
-        (Ok(()), Some(acted)) => acted,
-        (Ok(()), None) => Err(Trouble::new(Failure::Broken, "nothing was done")),
-    }
-}
-
-fn one(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
+fn one(hands: &mut Hands<'_>, call: &ToolCall, way: Way) -> Acted {
     match call.tool.as_str() {
         "list_files" => files::list(hands, call),
         "find_files" => files::find(hands, call),
         "read_file" => files::read(hands, call),
         "file_info" => files::info(hands, call),
-        "create_file" => files::create(hands, call),
+        "create_file" => files::create(hands, call, way),
         "create_directory" => files::make_directory(hands, call),
-        "copy_file" => files::copy(hands, call),
-        "move_file" => files::move_one(hands, call),
-        "move_files" => files::move_many(hands, call),
+        "copy_file" => files::copy(hands, call, way),
+        "move_file" => files::move_one(hands, call, way),
+        "move_files" => files::move_many(hands, call, way),
         "delete_files" => files::delete(hands, call),
         "organize_by_type" => organize::organize(hands, call),
         "run_command" => run::run(hands, call),

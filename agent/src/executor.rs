@@ -14,7 +14,7 @@ use hermitcrab_core::plan::{
 };
 
 use crate::{
-    actions::{self, Did, Trouble},
+    actions::{self, Did, Trouble, Way},
     planner::show,
     runtime::{Asked, Inquiry, Runtime, Steering},
     values::{json, whole_text},
@@ -92,32 +92,37 @@ pub fn run(
     picker: &mut dyn Picker,
 ) -> Machine {
     let mut machine = Machine::new(plan);
+    let mut making_way = None;
     loop {
         if onlooker.is_over() {
             machine.cancel();
         }
         match machine.go_on() {
             Next::Done => return machine,
-            Next::Call(call) => match onlooker.before(runtime, &call) {
-                Go::On => {
-                    let mut questions: Vec<Asked> = Vec::new();
-                    let gives = machine.plan().toolbox().get(&call.tool);
-                    let gives = gives.map_or(Kind::Never, |tool| tool.result.kind.clone());
-                    let did = actions::act(runtime, &call, &gives, steering(&call), &mut questions);
-                    onlooker.after(&call, did.as_ref());
-                    machine.supply(reply(did));
+            Next::Call(call) => {
+                let way = match making_way.take().as_ref() == Some(&call.step) {
+                    true => Way::IsMade,
+                    false => Way::IsThere,
+                };
+                match onlooker.before(runtime, &call) {
+                    Go::On => {
+                        let mut questions: Vec<Asked> = Vec::new();
+                        let gives = machine.plan().toolbox().get(&call.tool);
+                        let gives = gives.map_or(Kind::Never, |tool| tool.result.kind.clone());
+                        let what = (&call, &gives, way);
+                        let did = actions::act(runtime, what, steering(&call), &mut questions);
+                        onlooker.after(&call, did.as_ref());
+                        machine.supply(reply(did));
+                    }
+                    Go::Over => machine.leave_out(),
+                    Go::Stop => machine.cancel(),
                 }
-                Go::Over => machine.leave_out(),
-                Go::Stop => machine.cancel(),
-            },
+            }
             Next::MakeDirectory(call) => {
-                let mut questions: Vec<Asked> = Vec::new();
-                let made = actions::make_parent(runtime, &call, steering(&call), &mut questions);
-                if made.is_err() {
-                    // That it is missing was told; why it stays so is not.
-                    onlooker.after(&call, made.as_ref());
-                }
-                machine.supply(reply(made));
+                // Together with what is to lie in it: one step is one commit, to be taken back
+                // as one.
+                making_way = Some(call.step);
+                machine.supply(Reply::Result(Raw::Nothing));
             }
             Next::Extract {
                 step,

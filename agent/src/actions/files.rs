@@ -8,7 +8,7 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
 
-use super::{Acted, Did, Trouble, record, stopped, text, text_or, texts, truth, whole};
+use super::{Acted, Did, Trouble, Way, record, stopped, text, text_or, texts, truth, whole};
 use crate::{
     runtime::{Before, FileChange, Hands, Place, Spot, Stop, in_bytes},
     text::glob,
@@ -210,9 +210,9 @@ pub(super) fn info(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     ))
 }
 
-/// The directory a new name is to lie in must be there: making it is a rule's
-/// business, not an action's.
-fn has_parent(hands: &mut Hands<'_>, at: &Place, path: &str) -> Result<(), Trouble> {
+/// The directory a new name is to lie in must be there, unless a rule has it made with the
+/// change.
+fn has_parent(hands: &mut Hands<'_>, at: &Place, path: &str, way: Way) -> Result<(), Trouble> {
     let Some(parent) = at.below.parent() else {
         return Err(Trouble::new(
             Failure::WrongKind,
@@ -230,6 +230,7 @@ fn has_parent(hands: &mut Hands<'_>, at: &Place, path: &str) -> Result<(), Troub
         absolute,
     };
     match hands.look(&parent).map_err(stopped)? {
+        None if way == Way::IsMade => Ok(()),
         None => Err(Trouble::new(
             Failure::MissingDirectory,
             format!("the directory of `{path}` is not there"),
@@ -242,9 +243,9 @@ fn has_parent(hands: &mut Hands<'_>, at: &Place, path: &str) -> Result<(), Troub
     }
 }
 
-fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted {
+fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], (replace, way): (bool, Way)) -> Acted {
     let at = place_to_change(hands, path)?;
-    has_parent(hands, &at, path)?;
+    has_parent(hands, &at, path, way)?;
     let before = hands.before(&at).map_err(stopped)?;
     let taken = || {
         Trouble::new(
@@ -274,28 +275,24 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
     Ok(Did::new(Raw::Nothing, told).kept())
 }
 
-pub(super) fn create(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
+pub(super) fn create(hands: &mut Hands<'_>, call: &ToolCall, way: Way) -> Acted {
     let bytes = text(call, "text")?.as_bytes();
-    put(hands, text(call, "path")?, bytes, truth(call, "replace"))
+    let how = (truth(call, "replace"), way);
+    put(hands, text(call, "path")?, bytes, how)
 }
 
-pub(super) fn copy(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
+pub(super) fn copy(hands: &mut Hands<'_>, call: &ToolCall, way: Way) -> Acted {
     let bytes = content(hands, text(call, "from")?)?;
-    put(hands, text(call, "to")?, &bytes, false)
+    put(hands, text(call, "to")?, &bytes, (false, way))
 }
 
 pub(super) fn make_directory(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let path = text(call, "path")?;
-    make_way(hands, path, true)
-}
-
-/// Makes the directories on the way to a place, and (`whole`) the place itself.
-pub(super) fn make_way(hands: &mut Hands<'_>, path: &str, whole: bool) -> Acted {
     let at = place_to_change(hands, path)?;
-    let made = hands.make_dirs(&at, whole).map_err(stopped)?;
+    let made = hands.make_dirs(&at).map_err(stopped)?;
     if made.is_empty() {
         return match hands.look(&at).map_err(stopped)? {
-            Some(stat) if whole && stat.kind != Kind::Dir => Err(Trouble::new(
+            Some(stat) if stat.kind != Kind::Dir => Err(Trouble::new(
                 Failure::Exists,
                 format!("`{path}` is there already and is no directory"),
             )),
@@ -309,7 +306,7 @@ pub(super) fn make_way(hands: &mut Hands<'_>, path: &str, whole: bool) -> Acted 
 }
 
 /// One move, if it can be made.
-fn one_move(hands: &mut Hands<'_>, from: &str, to: &str) -> Result<FileChange, Trouble> {
+fn one_move(hands: &mut Hands<'_>, from: &str, to: &str, way: Way) -> Result<FileChange, Trouble> {
     let at = place_to_change(hands, from)?;
     let goal = place_to_change(hands, to)?;
     if at.below.is_root() || goal.below.starts_with(&at.below) {
@@ -327,7 +324,7 @@ fn one_move(hands: &mut Hands<'_>, from: &str, to: &str) -> Result<FileChange, T
     let Some(stat) = hands.look(&at).map_err(stopped)? else {
         return Err(missing(from));
     };
-    has_parent(hands, &goal, to)?;
+    has_parent(hands, &goal, to, way)?;
     if hands.look(&goal).map_err(stopped)?.is_some() {
         return Err(Trouble::new(
             Failure::Exists,
@@ -345,17 +342,21 @@ fn one_move(hands: &mut Hands<'_>, from: &str, to: &str) -> Result<FileChange, T
     })
 }
 
-pub(super) fn move_one(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
+pub(super) fn move_one(hands: &mut Hands<'_>, call: &ToolCall, way: Way) -> Acted {
     let (from, to) = (text(call, "from")?, text(call, "to")?);
-    let change = one_move(hands, from, to)?;
+    let change = one_move(hands, from, to, way)?;
     hands.change(&[change]).map_err(stopped)?;
     Ok(Did::new(Raw::Nothing, format!("{from} is now {to}")).kept())
 }
 
-pub(super) fn move_many(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
+pub(super) fn move_many(hands: &mut Hands<'_>, call: &ToolCall, way: Way) -> Acted {
     let (paths, into) = (texts(call, "paths"), text(call, "into")?);
     let dir = place_to_change(hands, into)?;
     match hands.look(&dir).map_err(stopped)? {
+        None if way == Way::IsMade && paths.is_empty() => {
+            hands.make_dirs(&dir).map_err(stopped)?;
+        }
+        None if way == Way::IsMade => {}
         None => {
             return Err(Trouble::new(
                 Failure::MissingDirectory,
@@ -381,7 +382,7 @@ pub(super) fn move_many(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
                 format!("two of them would become `{goal}`"),
             ));
         }
-        changes.push(one_move(hands, path, &goal)?);
+        changes.push(one_move(hands, path, &goal, way)?);
     }
     if !changes.is_empty() {
         hands.change(&changes).map_err(stopped)?;

@@ -124,6 +124,18 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
     }
 }
 
+/// Directories as edits of those they lie in.
+fn made(dirs: &[Place], mode: u32) -> BTreeMap<DirId, Vec<Edit>> {
+    let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
+    for place in dirs {
+        edits.entry(place.dir).or_default().push(Edit::MakeDir {
+            path: place.below.clone(),
+            mode,
+        });
+    }
+    edits
+}
+
 /// Is it a link itself that comes or goes?
 fn is_a_link(change: &FileChange) -> bool {
     match change {
@@ -180,24 +192,17 @@ impl FileChange {
 }
 
 impl Hands<'_> {
-    /// Makes the directories on the way to a place, and (`whole`) the place
-    /// itself, all of them or none; those that were made.
-    pub fn make_dirs(&mut self, place: &Place, whole: bool) -> Result<Vec<Place>, Stop> {
+    /// Makes the directories on the way to a place, and the place itself, all of them or
+    /// none; those that were made.
+    pub fn make_dirs(&mut self, place: &Place) -> Result<Vec<Place>, Stop> {
         let mut missing = self.missing_parents(place)?;
-        if whole && !place.below.is_root() && self.look(place)?.is_none() {
+        if !place.below.is_root() && self.look(place)?.is_none() {
             missing.push(place.clone());
         }
         if missing.is_empty() {
             return Ok(missing);
         }
-        let mode = self.new_dir_mode();
-        let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
-        for place in &missing {
-            edits.entry(place.dir).or_default().push(Edit::MakeDir {
-                path: place.below.clone(),
-                mode,
-            });
-        }
+        let edits = made(&missing, self.new_dir_mode());
         let note = match missing.as_slice() {
             [one] => format!("{}: {}", self.tool, one.below),
             all => format!("{}: {} directories", self.tool, all.len()),
@@ -287,9 +292,14 @@ impl Hands<'_> {
         done
     }
 
-    /// As one commit of the journal.
+    /// As one commit of the journal. What a plan's action needs on the way is made as its user
+    /// wants new directories to be.
     fn change_together(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
-        let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
+        let parents = match self.tool == Tool::Directory {
+            true => self.missing_for(changes)?,
+            false => Vec::new(),
+        };
+        let mut edits = made(&parents, self.new_dir_mode());
         for change in changes {
             let (dir, mut wanted) = edits_of(change);
             edits.entry(dir).or_default().append(&mut wanted);
@@ -304,6 +314,11 @@ impl Hands<'_> {
         self.commit(&edits, &note, moved, show)
     }
 
+    /// The directories that are missing on the way to what changes put in place.
+    fn missing_for(&mut self, changes: &[FileChange]) -> Result<Vec<Place>, Stop> {
+        self.all_missing(changes.iter().filter_map(FileChange::target))
+    }
+
     /// Makes new files and the directories on the way to them, all of it or nothing.
     pub(super) fn put_all<S: Into<super::turn::Shown>>(
         &mut self,
@@ -311,21 +326,8 @@ impl Hands<'_> {
         (mode, dir_mode): (u32, u32),
         show: impl FnOnce(&Question) -> S,
     ) -> Result<(), Stop> {
-        let mut parents: Vec<Place> = Vec::new();
-        for one in received {
-            for parent in self.missing_parents(&one.place)? {
-                if !parents.contains(&parent) {
-                    parents.push(parent);
-                }
-            }
-        }
-        let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
-        for parent in parents {
-            edits.entry(parent.dir).or_default().push(Edit::MakeDir {
-                path: parent.below,
-                mode: dir_mode,
-            });
-        }
+        let parents = self.all_missing(received.iter().map(|one| &one.place))?;
+        let mut edits = made(&parents, dir_mode);
         for one in received {
             edits.entry(one.place.dir).or_default().push(Edit::Put {
                 path: one.place.below.clone(),
@@ -436,14 +438,7 @@ impl Hands<'_> {
 
     /// One after the other, permitted together.
     fn change_in_turn(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
-        let mut parents: Vec<Place> = Vec::new();
-        for place in changes.iter().filter_map(FileChange::target) {
-            for parent in self.missing_parents(place)? {
-                if !parents.contains(&parent) {
-                    parents.push(parent);
-                }
-            }
-        }
+        let parents = self.missing_for(changes)?;
         let dir_mode = self.new_dir_mode();
         let mut actions = Vec::new();
         for parent in &parents {

@@ -110,3 +110,84 @@ fn moves_directories_and_trees_come_back_with_undo() {
     assert_eq!(read(&home, "tree/deep/l").unwrap(), "x\n");
     assert_eq!(inode("one.txt"), numbers[0]);
 }
+
+/// A directory that is missing is made with what is to lie in it, whatever the step does.
+#[test]
+fn a_step_that_made_its_directory_is_taken_back_with_it() {
+    for (steps, made) in [
+        (
+            json!([{"id": "c", "call": "create_file", "with": {"path": "new/in/c.txt", "text": "c"}}]),
+            "new/in/c.txt",
+        ),
+        (
+            json!([{"id": "c", "call": "copy_file", "with": {"from": "a.txt", "to": "new/in/c.txt"}}]),
+            "new/in/c.txt",
+        ),
+        (
+            json!([{"id": "m", "call": "move_file", "with": {"from": "a.txt", "to": "new/b.txt"}}]),
+            "new/b.txt",
+        ),
+        (
+            json!([{"id": "m", "call": "move_files", "with": {"paths": ["a.txt", "b.txt"], "into": "new/in"}}]),
+            "new/in/b.txt",
+        ),
+        (
+            json!([{"id": "m", "call": "move_files", "with": {"paths": [], "into": "new/in"}}]),
+            "new/in",
+        ),
+    ] {
+        let home = Home::new();
+        put(&home, "b.txt", "b\n");
+        let ran = run(&home, &steps);
+        let said = ran.out.matches("to undo: `hermitcrab undo`").count();
+        assert_eq!(said, 1, "{ran:?}");
+        assert!(home.project().join(made).exists(), "{ran:?}");
+        let listed = home.ok(&["undo", "--list"]);
+        assert_eq!(listed.matches("a plan: ").count(), 1, "{listed}");
+        home.ok(&["undo"]);
+        assert_eq!(names(&home, "."), ["a.txt", "b.txt"], "{steps}");
+        home.ok(&["undo", "2"]);
+        assert!(home.project().join(made).exists(), "{steps}");
+    }
+}
+
+/// What comes to nothing leaves no directory that was made for it.
+#[test]
+fn a_step_that_fails_leaves_no_directory_that_was_made_for_it() {
+    let home = Home::new();
+    let steps = json!([
+        {"id": "m", "call": "move_files", "with": {"paths": ["a.txt", "gone.txt"], "into": "new"}},
+    ]);
+    let plan = json!({"version": 1, "summary": "a test", "steps": steps});
+    std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
+    let ran = home.run(&[
+        "run",
+        "--plan",
+        "../plan.json",
+        "--yes-low",
+        "--grant",
+        "fs.*=.",
+    ]);
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(names(&home, "."), ["a.txt"], "{ran:?}");
+}
+
+#[test]
+fn what_is_made_on_the_way_is_as_its_user_wants_new_directories() {
+    let home = Home::new();
+    put(&home, "sort/p.png", "p\n");
+    let steps = json!([
+        {"id": "c", "call": "create_file", "with": {"path": "new/c.txt", "text": "c"}},
+        {"id": "o", "call": "organize_by_type", "with": {"path": "sort"}},
+        {"id": "d", "call": "create_directory", "with": {"path": "made"}},
+    ]);
+    run(&home, &steps);
+    let mode = |name: &str| {
+        let stat = std::fs::metadata(home.project().join(name)).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&stat.permissions()) & 0o777
+    };
+    assert_eq!(
+        (mode("new"), mode("sort/Images")),
+        (mode("made"), mode("made"))
+    );
+}

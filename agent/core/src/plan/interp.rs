@@ -38,7 +38,8 @@ pub use self::{
 pub enum Next {
     /// Call a tool.
     Call(ToolCall),
-    /// Make the missing directory of a call first; then the call comes again.
+    /// The directory of a call is missing, and is to be made: first, or with the call, which
+    /// comes again.
     MakeDirectory(ToolCall),
     /// Have a model without tools pick data out of a value.
     Extract {

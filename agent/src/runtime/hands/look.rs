@@ -424,6 +424,23 @@ impl Hands<'_> {
         missing.reverse();
         Ok(missing)
     }
+
+    /// The directories that are missing on the way to several places, each once and after
+    /// those it lies in.
+    pub(in crate::runtime) fn all_missing<'p>(
+        &mut self,
+        places: impl Iterator<Item = &'p Place>,
+    ) -> Result<Vec<Place>, Stop> {
+        let mut parents: Vec<Place> = Vec::new();
+        for place in places {
+            for parent in self.missing_parents(place)? {
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        }
+        Ok(parents)
+    }
 }
 
 /// The beginnings of a path behind which `..` leads up from a name.
