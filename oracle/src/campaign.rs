@@ -36,7 +36,7 @@ mod spare;
 mod tally;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hermitcrab::screen::on_one_line;
 
@@ -48,7 +48,7 @@ pub use self::examine::{Examined, Fate, found, smallest};
 use self::keep::{Deal, Log, Part};
 pub(crate) use self::named::is_found_below_a_dot;
 pub use self::operators::command as operators;
-pub use self::patterns::{command as patterns, flagged};
+pub use self::patterns::{command as patterns, flagged, outdated as patterns_outdated};
 pub use self::plan::{Numbers, SINGLES, specimen, variant};
 pub use self::read::{Seen, is_campaign, merge, read};
 pub use self::replay::command as replay;
@@ -61,11 +61,9 @@ use crate::commit::{self, differ};
 use crate::environment;
 use crate::generate::Target;
 use crate::interrupt::Interrupt;
+use crate::progress::{LINE_EVERY, ticking, time};
 use crate::subject::{Processes, Start, Starts};
 use crate::{check, exit, planting};
-
-/// How often a plain line of progress is printed.
-const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Runs the command; returns the exit code.
 #[must_use]
@@ -140,11 +138,11 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
     };
     // Until the first line of progress a terminal would be empty.
     eprintln!(
-        "seed {}, against hermes-agent {}, for at most {} s; a line every {} s, and ^C keeps what has run",
+        "seed {}, against hermes-agent {}, for at most {}; a line every {}, and ^C keeps what has run",
         args.seed,
         args.hermes,
-        args.time.as_secs(),
-        LINE_EVERY.as_secs()
+        time(args.time),
+        time(LINE_EVERY)
     );
     let hunted = match args.screen {
         None => hunt.run(log, &place),
@@ -244,21 +242,23 @@ impl Hunt<'_> {
                 });
             }
             drop(sender);
-            for examined in receiver {
-                tally.add(&examined);
-                new += 1;
-                if let Err(message) = log.add(&examined) {
-                    failed = Some(message);
-                    self.interrupt.set();
+            for heard in ticking(receiver) {
+                if let Some(examined) = heard {
+                    tally.add(&examined);
+                    new += 1;
+                    if let Err(message) = log.add(&examined) {
+                        failed = Some(message);
+                        self.interrupt.set();
+                    }
                 }
                 if line.elapsed() >= LINE_EVERY {
                     line = Instant::now();
                     let rate = new as f64 / started.elapsed().as_secs_f64().max(0.001);
-                    let left = self.args.time.saturating_sub(started.elapsed()).as_secs();
+                    let left = time(self.args.time.saturating_sub(started.elapsed()));
                     let fresh = tally.behaviours().saturating_sub(behaviours);
                     behaviours = tally.behaviours();
                     eprintln!(
-                        "{}; {}, {fresh} of them new; {rate:.1} a second, {left} s left",
+                        "{}; {}, {fresh} of them new; {rate:.1} a second, {left} left",
                         tally.line(),
                         tally.reach()
                     );

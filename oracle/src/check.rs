@@ -18,7 +18,8 @@ use crate::cli::CheckArgs;
 use crate::commit;
 use crate::interrupt::Interrupt;
 use crate::known::{self, Catalogue};
-use crate::progress::Progress;
+use crate::progress::{Progress, ticking};
+use crate::pulse::Pulse;
 use crate::report::publish::{self, NotRun, Outputs, Run};
 use crate::report::row::{name, seen};
 use crate::report::{explain, history, json, table};
@@ -39,6 +40,10 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         .vectors
         .clone()
         .unwrap_or_else(|| ambient.root.join("vectors"));
+    if let Err(message) = named_vectors(args.vectors.as_deref()) {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let (suites, catalogue) = match load(&vectors) {
         Ok(loaded) => loaded,
         Err(code) => return code,
@@ -187,9 +192,31 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     publish::exit(published, &summary)
 }
 
+/// Whether there are suites where `--vectors` says; that there are none is its fault, and not
+/// that of the vectors.
+pub(crate) fn named_vectors(named: Option<&Path>) -> Result<(), String> {
+    let Some(named) = named else { return Ok(()) };
+    let why = match std::fs::read_dir(named.join(suite::FOLDER)) {
+        Ok(_) => return Ok(()),
+        Err(_) if named.is_file() => "it is a file".to_owned(),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            format!("`{}` cannot be listed: {error}", suite::FOLDER)
+        }
+        Err(_) if named.is_dir() => format!("it holds no directory `{}`", suite::FOLDER),
+        Err(_) => "it is not there".to_owned(),
+    };
+    Err(format!(
+        "`{}` is no directory of vectors: {why}; name with --vectors one such as `vectors` of the checkout, or leave it out",
+        named.display()
+    ))
+}
+
 /// Reads vectors and catalogue, and says what is wrong with them.
 pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
-    let suites = suite::load(vectors).map_err(|problems| {
+    let reading = Pulse::start("reading the vectors");
+    let suites = suite::load(vectors);
+    drop(reading);
+    let suites = suites.map_err(|problems| {
         for problem in &problems {
             eprintln!("error: {problem}");
         }
@@ -299,7 +326,11 @@ fn run_all(
             });
         }
         drop(sender);
-        for (place, result) in receiver {
+        for heard in ticking(receiver) {
+            let Some((place, result)) = heard else {
+                progress.tick();
+                continue;
+            };
             progress.add(result.verdict.kind);
             if let Err(error) = log.add(&result) {
                 failed = Some(io("cannot write the log")(error));

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+mod numbers;
+
 /// Judges the agent against the real Hermes, in equal disposable worlds.
 #[derive(Debug, Parser)]
 #[command(name = "bisim", version, after_help = crate::exit::HELP)]
@@ -48,13 +50,13 @@ pub enum Command {
     #[command(after_help = crate::exit::HELP)]
     Replay(ReplayArgs),
     /// Make one page of a report, for a browser without a network.
-    #[command(after_help = crate::exit::HELP)]
+    #[command(after_help = crate::exit::REPORT_HELP)]
     Report(ReportArgs),
     /// Show what changes for a user of Hermes, on their own home and history.
     #[command(after_help = crate::exit::MIGRATE_HELP)]
     Migrate(Box<MigrateArgs>),
     /// Run a live Hermes and mirror each of its calls while somebody works.
-    #[command(after_help = crate::exit::MIGRATE_HELP)]
+    #[command(after_help = crate::exit::SHADOW_HELP)]
     Shadow(Box<ShadowArgs>),
     /// Put the reports of several runs, such as shards, together and judge them as one.
     #[command(after_help = crate::exit::HELP)]
@@ -88,10 +90,10 @@ pub enum Command {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Allowed {
     /// Inconclusive cases allowed, but for unsteady ones.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = numbers::any_usize)]
     pub inconclusive_max: usize,
     /// Unsteady cases allowed: they failed once and, repeated alone, not again.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = numbers::any_usize)]
     pub unsteady_max: usize,
 }
 
@@ -117,7 +119,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
     /// Pairs of workers; default: two for each processor, since a pair often waits.
-    #[arg(short, long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = numbers::jobs)]
     pub jobs: Option<usize>,
     /// Only every n-th case, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
@@ -153,6 +155,9 @@ pub struct DoctorArgs {
     /// Make the Hermes environment anew.
     #[arg(long)]
     pub repair: bool,
+    /// Print a line of JSON for each thing that is looked at.
+    #[arg(long)]
+    pub json: bool,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
     pub hermes: String,
@@ -181,10 +186,11 @@ pub struct SelftestArgs {
     pub buckets: bool,
     /// With `--buckets`: how many generated things of each kind meet each fault.
     #[arg(long, value_name = "N", default_value_t = 40, requires = "buckets",
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = numbers::some_held)]
     pub count: u64,
     /// With `--buckets`: which of them.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "buckets")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "buckets",
+        allow_negative_numbers = true, value_parser = numbers::seed)]
     pub seed: u64,
     /// With `--buckets`: keep the labelled findings in this file; until all are there they
     /// are in the one beside it that ends in `.part`.
@@ -196,10 +202,10 @@ pub struct SelftestArgs {
 #[derive(Clone, Debug, Args)]
 pub struct LeakArgs {
     /// How many cases.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_some)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = numbers::some_usize)]
     pub count: usize,
     /// Cases at the same time; default: two for each processor.
-    #[arg(short, long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = numbers::jobs)]
     pub jobs: Option<usize>,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
@@ -213,16 +219,16 @@ pub struct LeakArgs {
 #[derive(Clone, Debug, Args)]
 pub struct SpeedArgs {
     /// Empty worlds of each subject.
-    #[arg(long, value_name = "N", default_value_t = 400)]
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = numbers::some_usize)]
     pub worlds: usize,
     /// Cases of Hermes that are compared with a plain loop.
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = numbers::some_usize)]
     pub cases: usize,
     /// Where the built fuzz targets are; without it they are not measured.
     #[arg(long, value_name = "DIR")]
     pub targets: Option<PathBuf>,
     /// How long each target runs.
-    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 4, value_parser = numbers::some)]
     pub seconds: u64,
     /// Write the page here as well.
     #[arg(long, value_name = "FILE")]
@@ -239,21 +245,22 @@ pub struct FuzzArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     pub time: Duration,
     /// Stop after this many places of the campaign.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::some)]
     pub count: Option<u64>,
     /// Only ask Hermes' guard and the agent about the commands at this many places, by the
     /// thousand, and send into worlds what is new about them.
     #[arg(long, value_name = "N", conflicts_with = "count",
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = numbers::some)]
     pub screen: Option<u64>,
     /// Which campaign; the same number is the same variants everywhere.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true,
+        value_parser = numbers::seed)]
     pub seed: u64,
     /// What to hunt with.
     #[arg(long, value_enum, default_value_t = crate::generate::Target::Commands)]
     pub target: crate::generate::Target,
     /// Trios of workers; default: the number of processors.
-    #[arg(short, long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = numbers::jobs)]
     pub jobs: Option<usize>,
     /// Only every n-th place, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
@@ -279,20 +286,21 @@ pub struct FuzzArgs {
 pub struct BenignArgs {
     /// How many jobs.
     #[arg(long, value_name = "N", default_value_t = 10_000,
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = numbers::some)]
     pub count: u64,
     /// Which jobs; the same number is the same jobs everywhere.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true,
+        value_parser = numbers::seed)]
     pub seed: u64,
     /// Instead, run so many of the jobs in worlds: a bare shell shows that they do what is said
     /// of them, and the agent that it asks nobody about them.
     #[arg(long, value_name = "N", conflicts_with_all = ["observe", "contrast"],
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = numbers::some_held)]
     pub run: Option<u64>,
     /// Instead, ask Hermes' guard about so many of the jobs as well, and count by family what it
     /// stops.
     #[arg(long, value_name = "N", conflicts_with = "observe",
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = numbers::some)]
     pub contrast: Option<u64>,
     /// Instead, see in worlds what each shape of a command does, and write
     /// `vectors/benign-work.jsonl` anew.
@@ -314,14 +322,15 @@ pub struct BenignArgs {
 #[derive(Clone, Debug, Args)]
 pub struct PatternArgs {
     /// Which variants are tried; the same number is the same ones everywhere.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true,
+        value_parser = numbers::seed)]
     pub seed: u64,
     /// Write the table here as well.
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
     /// Instead, compare choosing by what paid before with even choice, over this
     /// many cases each.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::some)]
     pub compare: Option<u64>,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
@@ -332,14 +341,21 @@ pub struct PatternArgs {
 #[derive(Clone, Debug, Args)]
 pub struct OperatorArgs {
     /// On how many seeds each operator is tried.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_some)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = numbers::some_usize)]
     pub seeds: usize,
     /// Only this operator (may be repeated).
     #[arg(long, value_name = "NAME")]
     pub operator: Vec<String>,
-    /// An operator that could not be tried, since its program is missing, fails.
+    /// Fail as well (exit code 1) where an operator could not be tried, since this machine lacks
+    /// its program or no seed fits; without it, it is named and counted apart.
     #[arg(long)]
     pub all: bool,
+    /// List the operators, with their class and the programs each needs, and stop.
+    #[arg(long)]
+    pub list: bool,
+    /// Print a line of JSON for each operator instead of what is wrong with some.
+    #[arg(long)]
+    pub json: bool,
     /// Write the whole table here.
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
@@ -352,7 +368,7 @@ pub struct ReplayArgs {
     /// (`work:v4a~17`).
     pub file: PathBuf,
     /// How often a case in which names change places is run at most.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = numbers::tries)]
     pub tries: u32,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = HERMES_DEFAULT, value_parser = parse_release)]
@@ -437,13 +453,13 @@ pub struct MigrateArgs {
     /// Replay about this many calls, drawn at random from all sessions, and state
     /// how far the shares may be off.
     #[arg(long, value_name = "CALLS", conflicts_with = "no_replay",
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = numbers::some)]
     pub sample: Option<u64>,
     /// Replay everything again, also what an earlier run into the same directory did.
     #[arg(long)]
     pub fresh: bool,
     /// Pairs of workers; default: two for each processor.
-    #[arg(short, long, value_name = "N", value_parser = parse_some)]
+    #[arg(short, long, value_name = "N", value_parser = numbers::jobs)]
     pub jobs: Option<usize>,
     /// A fault to plant in the agent, to see that a migration shows it; `selftest --list`
     /// names them, and the build needs the feature `planted-faults`.
@@ -466,7 +482,8 @@ pub struct ShadowArgs {
     /// Where the report goes, line by line; default `target/bisim/shadow`.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// How long to go on mirroring after Hermes has ended.
+    /// How long to go on mirroring after Hermes has ended (`90s`, `10m`, `1h`); ^C ends it
+    /// before, and the calls that are left are counted as left out.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     pub finish: Duration,
     /// Hermes and its arguments.
@@ -491,15 +508,6 @@ impl Shard {
     #[must_use]
     pub fn takes(self, place: usize) -> bool {
         place % self.parts == self.part - 1
-    }
-}
-
-/// A number of things to try: none tried is none that passed.
-fn parse_some(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("nothing would be tried, and nothing would have passed".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("write it as a number, such as 100".to_owned()),
     }
 }
 

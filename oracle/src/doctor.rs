@@ -19,7 +19,10 @@ pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
-    let mut looks = Looks::default();
+    let mut looks = Looks {
+        lacks: Vec::new(),
+        is_for_programs: args.json,
+    };
     let shim = looks.at("shim", environment::shim(ambient), |_| "ok".to_owned());
     let env = environment::hermes(ambient, &args.hermes, &processes);
     let env = looks.at("hermes environment", env, |_| "ok".to_owned());
@@ -33,28 +36,29 @@ pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
             let hermes = environment::hermes_alone(start, &processes);
             looks.at("hermes", hermes, String::clone);
         }
-        _ => row("hermes", "not tried without what is lacking"),
+        _ => looks.row("hermes", "not tried without what is lacking", None),
     }
     if worlds.is_some() {
-        row(
+        looks.row(
             "hermitcrab",
             concat!(env!("CARGO_PKG_VERSION"), ", sandbox isolated"),
+            None,
         );
     }
     looks.exit(&interrupt)
 }
 
-fn row(what: &str, found: &str) {
-    println!("{what:<20}{found}");
-}
-
 /// What was looked at. All of it is, so that a machine is set up in one go.
-#[derive(Default)]
 struct Looks {
     lacks: Vec<Lack>,
+    is_for_programs: bool,
 }
 
 impl Looks {
+    fn row(&self, what: &str, found: &str, lack: Option<&Lack>) {
+        println!("{}", line(self.is_for_programs, what, found, lack));
+    }
+
     /// Tells how one look came out, and keeps what is lacking for the end.
     fn at<T>(
         &mut self,
@@ -64,11 +68,11 @@ impl Looks {
     ) -> Option<T> {
         match found {
             Ok(found) => {
-                row(what, &words(&found));
+                self.row(what, &words(&found), None);
                 Some(found)
             }
             Err(lack) => {
-                row(what, "LACKING");
+                self.row(what, "LACKING", Some(&lack));
                 self.lacks.push(lack);
                 None
             }
@@ -80,6 +84,19 @@ impl Looks {
         let ends = self.lacks.iter().map(|lack| lack.exit(interrupt));
         ends.max().unwrap_or(exit::CONFORM)
     }
+}
+
+/// One thing that was looked at: in columns, or as a program reads it.
+fn line(is_for_programs: bool, what: &str, found: &str, lack: Option<&Lack>) -> String {
+    if !is_for_programs {
+        return format!("{what:<20}{found}");
+    }
+    let mut line = serde_json::json!({ "what": what, "found": found });
+    if let (Some(lack), Some(line)) = (lack, line.as_object_mut()) {
+        line.insert("lacks".to_owned(), lack.what.clone().into());
+        line.insert("help".to_owned(), lack.help.clone().into());
+    }
+    line.to_string()
 }
 
 /// Removes a Hermes environment, so that the next step makes it anew.
@@ -102,4 +119,27 @@ fn remove(ambient: &Ambient, version: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_and_what_is_lacking_is_told_to_people_and_to_programs() {
+        assert_eq!(line(false, "shim", "ok", None), "shim                ok");
+        let lack = Lack {
+            what: "no python".to_owned(),
+            help: "install it".to_owned(),
+        };
+        let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        assert_eq!(
+            read(&line(true, "shim", "ok", None)),
+            serde_json::json!({"what": "shim", "found": "ok"})
+        );
+        assert_eq!(
+            read(&line(true, "worlds", "LACKING", Some(&lack))),
+            serde_json::json!({"what": "worlds", "found": "LACKING", "lacks": "no python", "help": "install it"})
+        );
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{Context, Drive, Job, RawTrace, Step, UserModel, WorldSpec};
+use indicatif::ProgressBar;
 use serde_json::Value;
 
 use crate::ambient::Ambient;
@@ -12,8 +13,12 @@ use crate::exit::{self, Unwritten};
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
 use crate::interrupt::Interrupt;
 use crate::progress;
+use crate::pulse::Pulse;
 use crate::subject::agent_world::{ISOLATED, ISOLATION_PROBE};
 use crate::subject::{Processes, Restarting, Start, Starts, Subject, Subjects};
+
+/// Said while Hermes alone is started.
+pub(crate) const HERMES_STARTS: &str = "starting Hermes, which takes some seconds";
 
 /// Something that is missing: what, what is lost, how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +60,7 @@ pub fn alone(place: &Path, option: &str) -> Result<File, Unwritten> {
         let cannot = format!("cannot make the report directory `{}`", place.display());
         Unwritten::new(&cannot, &error, &format!("one with {option}"))
     };
+    no_file(place, option)?;
     std::fs::create_dir_all(place).map_err(failed)?;
     let directory = File::open(place).map_err(failed)?;
     // One that is there and takes no file is known before an hour of work, too.
@@ -77,6 +83,23 @@ pub fn alone(place: &Path, option: &str) -> Result<File, Unwritten> {
             code: exit::ENVIRONMENT,
         }),
     }
+}
+
+/// Whether nothing lies where a directory is to be made, or a directory does.
+///
+/// # Errors
+/// Something else does.
+pub fn no_file(place: &Path, option: &str) -> Result<(), Unwritten> {
+    if place.is_dir() || place.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(Unwritten {
+        message: format!(
+            "`{}` is no directory, and what is written goes into one; name another one with {option}",
+            place.display()
+        ),
+        code: exit::USAGE,
+    })
 }
 
 /// Whether the file an option names can be written; said before minutes of work are done for it.
@@ -196,29 +219,56 @@ pub fn hermes(ambient: &Ambient, version: &str, processes: &Processes) -> Result
         path_dirs: ambient.path.clone(),
         processes: processes.clone(),
     };
-    let bar = progress::bar(1, "{bar:30} {pos}/{len} packages  {msg}");
-    let mut show = |progress: Progress| match (&bar, progress) {
-        (Some(bar), Progress::Stage(text)) => bar.suspend(|| eprintln!("{text}")),
-        (None, Progress::Stage(text)) => eprintln!("{text}"),
-        (Some(bar), Progress::Package { done, total, name }) => {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-            bar.set_message(name);
-        }
-        (None, Progress::Package { done, total, name }) => {
-            if done.is_multiple_of(10) || done == total {
-                eprintln!("{done}/{total} packages, {name}");
-            }
-        }
-    };
-    let env = hermes_env::ensure(version, &request, &mut show).map_err(|error| Lack {
+    let mut shown = Shown::default();
+    let env = hermes_env::ensure(version, &request, &mut |progress| shown.show(progress));
+    env.map_err(|error| Lack {
         what: error.message(),
         help: error.help(),
-    });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
+    })
+}
+
+/// How an installation is shown: what is done, and of packages how many are there. Nothing of
+/// one that is not needed.
+#[derive(Default)]
+struct Shown {
+    pulse: Option<Pulse>,
+    bar: Option<ProgressBar>,
+}
+
+impl Shown {
+    fn show(&mut self, progress: Progress) {
+        match progress {
+            Progress::Stage(text) => {
+                self.clear();
+                self.pulse.get_or_insert_with(Pulse::quiet).note(&text);
+            }
+            Progress::Package { done, total, name } => {
+                if self.bar.is_none() {
+                    self.bar = progress::bar(total, "{bar:30} {pos}/{len} packages  {msg}");
+                }
+                if let Some(bar) = &self.bar {
+                    self.pulse = None;
+                    bar.set_position(done as u64);
+                    bar.set_message(name);
+                } else if done.is_multiple_of(10) || done == total {
+                    let text = format!("{done}/{total} packages, {name}");
+                    self.pulse.get_or_insert_with(Pulse::quiet).go_on(&text);
+                }
+            }
+        }
     }
-    env
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 /// Starts both workers, gives each a world, and has the agent's sandbox tried
@@ -227,25 +277,43 @@ pub fn hermes(ambient: &Ambient, version: &str, processes: &Processes) -> Result
 /// # Errors
 /// What is missing.
 pub fn try_out(starts: &mut Starts, processes: &Processes) -> Result<Subjects, Lack> {
-    let mut subjects = Subjects::new(starts, processes);
-    subjects
-        .agent
+    let _pulse = Pulse::start("starting Hermes and the agent, which takes some seconds");
+    let Subjects {
+        mut hermes,
+        mut agent,
+    } = Subjects::new(starts, processes);
+    // Neither needs the other, and Hermes is long in coming.
+    let (trace, hermes) = std::thread::scope(|scope| {
+        let hermes = scope.spawn(|| works(&mut hermes).map(|()| hermes));
+        let trace = probed(&mut agent);
+        (trace, hermes.join().unwrap_or_else(|_| Err(died())))
+    });
+    note_isolation(&trace?, &mut starts.agent)?;
+    Ok(Subjects {
+        hermes: hermes?,
+        agent: Subjects::new(starts, processes).agent,
+    })
+}
+
+/// What the agent's sandbox does in a world of this machine.
+fn probed(agent: &mut Restarting) -> Result<RawTrace, Lack> {
+    agent
         .ready()
         .map_err(|error| lack("the agent's worker", &error))?;
     let job = bare(vec![Step::Probe {
         name: ISOLATION_PROBE.to_owned(),
         input: Value::Null,
     }]);
-    let trace = subjects
-        .agent
+    agent
         .run(job)
-        .map_err(|error| lack("a world for the agent", &error))?;
-    note_isolation(&trace, &mut starts.agent)?;
-    works(&mut subjects.hermes)?;
-    Ok(Subjects {
-        agent: Subjects::new(starts, processes).agent,
-        ..subjects
-    })
+        .map_err(|error| lack("a world for the agent", &error))
+}
+
+fn died() -> Lack {
+    Lack {
+        what: "a thread of this program died while Hermes was started".to_owned(),
+        help: "run the command again".to_owned(),
+    }
 }
 
 /// How the agent is started alone: with what its sandbox does in a world of this machine.
@@ -257,15 +325,10 @@ pub fn agent_alone(
     fault: Option<&str>,
     processes: &Processes,
 ) -> Result<Start, Lack> {
+    let _pulse = Pulse::start("starting the agent in a world");
     let mut start = agent_start(ambient);
     let mut agent = Restarting::new(start.clone(), processes.clone(), None);
-    let job = bare(vec![Step::Probe {
-        name: ISOLATION_PROBE.to_owned(),
-        input: Value::Null,
-    }]);
-    let trace = agent
-        .run(job)
-        .map_err(|error| lack("a world for the agent", &error))?;
+    let trace = probed(&mut agent)?;
     note_isolation(&trace, &mut start)?;
     if let Start::Agent { fault: planted, .. } = &mut start {
         *planted = fault.map(str::to_owned);
@@ -278,6 +341,7 @@ pub fn agent_alone(
 /// # Errors
 /// What is missing.
 pub fn hermes_alone(start: Start, processes: &Processes) -> Result<String, Lack> {
+    let _pulse = Pulse::start(HERMES_STARTS);
     let mut hermes = Restarting::new(start, processes.clone(), None);
     works(&mut hermes)?;
     Ok(hermes.version().to_owned())
@@ -407,6 +471,13 @@ mod tests {
         assert!(no_place.message.starts_with("cannot make"), "{no_place:?}");
         assert!(no_place.message.contains("--out"), "{no_place:?}");
         assert_eq!(no_place.code, exit::USAGE);
+        let a_file = alone(&dir.path().join("file"), "--out").unwrap_err();
+        assert!(a_file.message.contains("is no directory"), "{a_file:?}");
+        assert!(
+            a_file.message.ends_with("name another one with --out"),
+            "{a_file:?}"
+        );
+        assert_eq!(a_file.code, exit::USAGE);
         // It is there, it can be entered and locked, and nobody can make a file in it.
         let no_files = alone(Path::new("/proc/self"), "--out").unwrap_err();
         assert!(

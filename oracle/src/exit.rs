@@ -30,7 +30,7 @@ Exit codes:
    3  the catalogue of known differences is stale, expired or malformed
    4  too many cases without a verdict, or chosen cases did not run
    5  a vector or its schema is invalid; nothing ran
-  64  the command line is wrong, or a place it names cannot be written
+  64  the command line is wrong: what it names is not there, or cannot be read or written
   69  something the run needs is missing; `bisim doctor` says what
   70  bisim itself failed, or a disk is full";
 
@@ -40,11 +40,20 @@ Exit codes:
    0  all was tried, and holds
    1  something does not: it is named
    4  not all was tried (^C, or a budget that was spent)
-  64  the command line is wrong, or a place it names cannot be written
+  64  the command line is wrong: what it names is not there, or cannot be read or written
   69  something the run needs is missing; `bisim doctor` says what
   70  bisim itself failed, or a disk is full";
 
-/// The same for `migrate`, which judges calls and not cases; `shadow` ends with Hermes' own.
+/// The same for `report`, which judges nothing again.
+pub const REPORT_HELP: &str = "\
+Exit codes:
+   0  the page is written, whatever it tells
+   3  the catalogue of known differences is malformed
+   5  a vector or its schema is invalid
+  64  the command line is wrong: what it names is not there, or cannot be read or written
+  70  bisim itself failed, or a disk is full";
+
+/// The same for `migrate`, which judges calls and not cases.
 pub const MIGRATE_HELP: &str = "\
 Exit codes:
    0  the plan is complete
@@ -53,8 +62,14 @@ Exit codes:
    4  something is missing from the plan; it says what
   64  the command line is wrong, or nothing of Hermes is in that home
   69  this machine cannot replay; the plan is written without
-  70  bisim itself failed, or a disk is full
-`shadow` ends with Hermes' own code.";
+  70  bisim itself failed, or a disk is full";
+
+/// The same for `shadow`.
+pub const SHADOW_HELP: &str = "\
+Exit codes:
+   0  and any but these: the command's own, or 128 and the number of the signal that ended it
+  64  it was not run: the command line is wrong, or nothing of Hermes is in that home
+  70  bisim itself failed, or a disk is full";
 
 /// An output that cannot be written, known before there is anything to write.
 #[derive(Clone, Debug, PartialEq, Eq)]

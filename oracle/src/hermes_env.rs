@@ -195,7 +195,12 @@ pub fn ensure(
         source,
     };
     std::fs::create_dir_all(&home).map_err(cache_error)?;
-    let _serialised = install::exclusive(&home, &request.processes).map_err(cache_error)?;
+    let _serialised = install::exclusive(&home, &request.processes, &mut || {
+        progress(Progress::Stage(format!(
+            "another run looks after the environment of hermes-agent {version}, and goes first"
+        )));
+    })
+    .map_err(cache_error)?;
     let identity = locks::identity(lock, &hermes_env.interpreter);
     let state = fingerprint::check(&home, &identity, &hermes_env.site_packages);
     // Follows the link: the interpreter behind it may have been removed.

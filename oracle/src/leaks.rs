@@ -26,7 +26,10 @@ use nix::unistd::Pid;
 use crate::ambient::Ambient;
 use crate::cli::LeakArgs;
 use crate::environment;
+use crate::figures::{counted, grouped};
 use crate::interrupt::Interrupt;
+use crate::progress::time;
+use crate::pulse::{Done, Pulse};
 use crate::subject::{Processes, Restarting, Start, Starts, Subject as _};
 use crate::{exit, lineage};
 
@@ -128,10 +131,19 @@ fn run(ambient: &Ambient, args: &LeakArgs) -> Result<u8, Stop> {
         interrupt: &interrupt,
         count: args.count,
         next: AtomicUsize::new(0),
+        done: Done::default(),
         seen: Mutex::default(),
         rest: Mutex::default(),
     };
     let jobs = args.jobs.unwrap_or_else(environment::pairs_usual).max(1);
+    let all = args.count;
+    let pulse = Pulse::lines({
+        let done = fleet.done.clone();
+        move || {
+            let (done, all) = (grouped(done.so_far()), grouped(all as u64));
+            format!("{done} of {all} cases run; ^C tells what was seen until then")
+        }
+    });
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| fleet.sail());
@@ -139,12 +151,22 @@ fn run(ambient: &Ambient, args: &LeakArgs) -> Result<u8, Stop> {
     });
     let interrupts = args.count.div_ceil(CASES_PER_INTERRUPT);
     let mut broken = Vec::new();
+    drop(pulse);
+    let interrupted = Done::default();
+    let pulse = Pulse::counting(&interrupted, move |done| {
+        format!(
+            "{done} of {}",
+            counted(interrupts as u64, "run interrupted", "runs interrupted")
+        )
+    });
     for _ in 0..interrupts {
         if interrupt.is_set() {
             break;
         }
         broken.extend(interrupted::check(ambient, &args.hermes, &interrupt)?);
+        interrupted.add(1);
     }
+    drop(pulse);
     let (after, left) = left_over(&before, &ambient.temporary)?;
     let told = Told {
         seen: fleet
@@ -155,9 +177,10 @@ fn run(ambient: &Ambient, args: &LeakArgs) -> Result<u8, Stop> {
             .rest
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner),
-        interrupts,
+        is_cut: interrupt.is_set(),
+        interrupts: usize::try_from(interrupted.so_far()).unwrap_or(usize::MAX),
         broken,
-        seconds: started.elapsed().as_secs(),
+        took: started.elapsed(),
     };
     let clean = told.print(args.count, &before, &after, &left);
     Ok(if interrupt.is_set() {
@@ -177,6 +200,7 @@ struct Fleet<'a> {
     interrupt: &'a Interrupt,
     count: usize,
     next: AtomicUsize,
+    done: Done,
     seen: Mutex<BTreeMap<usize, (Trouble, Who, Seen)>>,
     /// Of each worker that was meant to live: what it held at rest, first and last.
     rest: Mutex<Vec<(Vec<String>, Vec<String>)>>,
@@ -216,6 +240,11 @@ impl Fleet<'_> {
                 eprintln!("case {place}, {} in {who:?}: LOST: {why}", trouble.word());
             }
             lock(&self.seen).insert(place, (trouble, who, seen));
+            self.done.add(1);
+        }
+        // What ^C has ended holds nothing, and that is no growth.
+        if self.interrupt.is_set() {
+            return;
         }
         for (_, mut one) in steady {
             let last = one.worker.ready().map(|worker| worker.id());
@@ -349,20 +378,27 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 struct Told {
     seen: BTreeMap<usize, (Trouble, Who, Seen)>,
     rest: Vec<(Vec<String>, Vec<String>)>,
+    /// Whether somebody stopped it: its workers were ended, and what they held was not compared.
+    is_cut: bool,
     interrupts: usize,
     /// What was wrong with interrupted runs.
     broken: Vec<String>,
-    seconds: u64,
+    took: Duration,
 }
 
 impl Told {
     /// Prints it; whether nothing is left and nothing lost.
     fn print(&self, count: usize, before: &Census, after: &Census, left: &Census) -> bool {
         println!(
-            "{} of {count} cases and {} interrupted runs in {} s",
-            self.seen.len(),
-            self.interrupts,
-            self.seconds
+            "{} of {} and {} in {}",
+            grouped(self.seen.len() as u64),
+            counted(count as u64, "case", "cases"),
+            counted(
+                self.interrupts as u64,
+                "interrupted run",
+                "interrupted runs"
+            ),
+            time(self.took)
         );
         for trouble in Trouble::ALL {
             let of = |who: Who| {
@@ -403,13 +439,19 @@ impl Told {
             .iter()
             .filter(|(first, last)| first != last)
             .collect();
-        println!(
-            "\n{} of {} workers hold after their last case what they held after their first",
-            self.rest.len() - grown.len(),
-            self.rest.len()
-        );
-        for (first, last) in &grown {
-            println!("  GROWN: {first:?} became {last:?}");
+        if self.is_cut {
+            println!(
+                "\nwhat workers hold was not compared, since the run was stopped before their last case"
+            );
+        } else {
+            println!(
+                "\n{} of {} workers hold after their last case what they held after their first",
+                self.rest.len() - grown.len(),
+                self.rest.len()
+            );
+            for (first, last) in &grown {
+                println!("  GROWN: {first:?} became {last:?}");
+            }
         }
         let found = self.seen.values().filter(|(_, _, seen)| seen.found).count();
         let again = self
@@ -418,8 +460,10 @@ impl Told {
             .filter(|(_, _, seen)| seen.runs > 1)
             .count();
         println!(
-            "{found} of {} findings told, {again} of them in a second run",
-            self.seen.len()
+            "{} of {} told, {} of them in a second run",
+            grouped(found as u64),
+            counted(self.seen.len() as u64, "finding", "findings"),
+            grouped(again as u64)
         );
         for broken in &self.broken {
             println!("  LOST: {broken}");
@@ -455,9 +499,10 @@ mod tests {
         Told {
             seen: BTreeMap::from([(0, (Trouble::None, Who::Shell, seen))]),
             rest: vec![(held.clone(), held)],
+            is_cut: false,
             interrupts: 1,
             broken: Vec::new(),
-            seconds: 1,
+            took: Duration::from_secs(1),
         }
     }
 

@@ -9,7 +9,6 @@ pub mod command;
 pub mod config;
 pub mod database;
 mod env;
-mod figures;
 pub mod history;
 pub mod home;
 pub mod journal;

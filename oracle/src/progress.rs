@@ -1,14 +1,27 @@
 //! The progress of a run: a bar on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::figures::grouped;
 use crate::verdict::{KINDS, Kind};
 
 /// How often a plain line is printed.
-const LINE_EVERY: Duration = Duration::from_secs(10);
+pub(crate) const LINE_EVERY: Duration = Duration::from_secs(10);
+/// How often who hears of nothing looks whether a line is due.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What arrives; and nothing, each time it is a while that nothing came.
+pub(crate) fn ticking<T>(receiver: Receiver<T>) -> impl Iterator<Item = Option<T>> {
+    std::iter::from_fn(move || match receiver.recv_timeout(TICK) {
+        Ok(one) => Some(Some(one)),
+        Err(RecvTimeoutError::Timeout) => Some(None),
+        Err(RecvTimeoutError::Disconnected) => None,
+    })
+}
 
 /// A bar, where a terminal can draw over a line. One that is `dumb`, or of which nobody says what
 /// it is, cannot, and would be left without a word: there as elsewhere lines are for it.
@@ -58,9 +71,12 @@ impl Progress {
             last_line: now,
             until,
         };
-        if let Some(bar) = &progress.bar {
-            bar.set_message(progress.line());
-            bar.enable_steady_tick(Duration::from_millis(500));
+        match &progress.bar {
+            Some(bar) => {
+                bar.set_message(progress.line());
+                bar.enable_steady_tick(Duration::from_millis(500));
+            }
+            None => eprintln!("{}", progress.line()),
         }
         progress
     }
@@ -75,13 +91,20 @@ impl Progress {
                 bar.update(|state| state.set_pos(self.done as u64));
                 bar.set_message(self.line());
             }
-            None => {
-                // The last one is said at the end.
-                if self.last_line.elapsed() >= LINE_EVERY && self.done < self.total {
-                    self.last_line = Instant::now();
-                    eprintln!("{}", self.line());
-                }
-            }
+            None => self.tick(),
+        }
+    }
+
+    /// Time has passed: a plain line is said if it is due.
+    pub fn tick(&mut self) {
+        // The last one is said at the end.
+        if self.done == self.total || self.last_line.elapsed() < LINE_EVERY {
+            return;
+        }
+        self.last_line = Instant::now();
+        match &self.bar {
+            Some(bar) => bar.set_message(self.line()),
+            None => eprintln!("{}", self.line()),
         }
     }
 
@@ -99,7 +122,7 @@ impl Progress {
             .filter_map(|kind| {
                 self.counts
                     .get(kind)
-                    .map(|count| format!("{count} {}", kind.word()))
+                    .map(|count| format!("{} {}", grouped(*count as u64), kind.word()))
             })
             .collect::<Vec<_>>()
             .join(", ")
@@ -113,7 +136,8 @@ impl Progress {
     }
 
     fn said(&self, elapsed: Duration, budget: Option<Duration>) -> String {
-        let mut said = format!("{}/{} cases", self.done, self.total);
+        let [done, total] = [self.done, self.total].map(|count| grouped(count as u64));
+        let mut said = format!("{done}/{total} cases");
         // Of a run in which nothing has ended nobody knows how long it takes.
         if self.done == 0 {
             return said;
@@ -139,17 +163,17 @@ mod tests {
     fn what_is_left_is_said_as_people_say_it_and_what_ends_it_before() {
         let seconds = Duration::from_secs;
         let mut progress = Progress::start(11_562, None);
-        assert_eq!(progress.said(seconds(9), None), "0/11562 cases");
+        assert_eq!(progress.said(seconds(9), None), "0/11,562 cases");
         for _ in 0..6 {
             progress.add(Kind::Equal);
         }
         assert_eq!(
             progress.said(seconds(12), None),
-            "6/11562 cases, 0.5 a second, 6 h 25 min left: 6 equal"
+            "6/11,562 cases, 0.5 a second, 6 h 25 min left: 6 equal"
         );
         assert_eq!(
             progress.said(seconds(12), Some(seconds(8))),
-            "6/11562 cases, 0.5 a second, 6 h 25 min left; --budget ends it in 8 s: 6 equal"
+            "6/11,562 cases, 0.5 a second, 6 h 25 min left; --budget ends it in 8 s: 6 equal"
         );
         progress.total = 6;
         assert_eq!(

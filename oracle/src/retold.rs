@@ -7,6 +7,7 @@ use crate::ambient::Ambient;
 use crate::cli::{Allowed, HERMES_DEFAULT, MergeArgs, ReportArgs};
 use crate::exit::Unwritten;
 use crate::known::Catalogue;
+use crate::pulse::Pulse;
 use crate::report::publish::{self, Outputs, Run};
 use crate::report::{history, html, json, merge, table};
 use crate::result::{CaseResult, Summary};
@@ -16,6 +17,12 @@ use crate::{campaign, check, environment, exit};
 /// Makes the page of a report directory; returns the exit code.
 #[must_use]
 pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
+    if let Err(message) =
+        check::named_vectors(args.vectors.as_deref()).and_then(|()| to_be_a_page(&args.html))
+    {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let vectors = vectors(ambient, args.vectors.as_deref());
     let (suites, catalogue) = match check::load(&vectors) {
         Ok(loaded) => loaded,
@@ -29,19 +36,51 @@ pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
             (args.fuzz.is_empty() || usual.join(json::SUMMARY).exists()).then_some(usual)
         }
     };
-    match page(
+    let making = Pulse::start("reading what was seen, and making the page");
+    let made = page(
         ambient,
         from.as_deref(),
         &args.fuzz,
         (&suites, &catalogue),
         &args.html,
-    ) {
+    );
+    drop(making);
+    match made {
         Ok(place) => {
             println!("{}", place.display());
             exit::CONFORM
         }
         Err(unwritten) => unwritten.exit(),
     }
+}
+
+/// A page is a file in a directory of its own, which is made; said before anything is read.
+fn to_be_a_page(place: &Path) -> Result<(), String> {
+    match place.symlink_metadata() {
+        Ok(_) if !place.is_dir() => Err(format!(
+            "`{0}` is no directory, and the page goes into one, as `{1}`; name another with --html, such as `--html {0}-page`",
+            place.display(),
+            html::FILE
+        )),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Nobody means the same part twice.
+fn each_once(parts: &[PathBuf]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for part in parts {
+        // What is not there is told when it is read.
+        if let Ok(place) = part.canonicalize()
+            && !seen.insert(place)
+        {
+            return Err(format!(
+                "`{}` is named twice; name each part once",
+                part.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn page(
@@ -58,6 +97,12 @@ fn page(
     let campaigns = fuzz
         .iter()
         .map(|folder| {
+            if !campaign::is_campaign(folder) {
+                return Err(format!(
+                    "no campaign is on record in `{}`; name with --fuzz the directory of one, which `bisim fuzz` says at its end",
+                    folder.display()
+                ));
+            }
             serde_json::to_value(campaign::read(folder)?).map_err(|error| error.to_string())
         })
         .collect::<Result<Vec<_>, _>>()
@@ -149,6 +194,12 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         }
         return merge_campaign(args);
     }
+    if let Err(message) =
+        check::named_vectors(args.vectors.as_deref()).and_then(|()| each_once(&args.reports))
+    {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let vectors = vectors(ambient, args.vectors.as_deref());
     let (suites, catalogue) = match check::load(&vectors) {
         Ok(loaded) => loaded,
@@ -173,7 +224,10 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
     if let Err(unwritten) = outputs.begin() {
         return unwritten.exit();
     }
-    let merged = match merge::read(&args.reports, &suites, &args.suite) {
+    let reading = Pulse::start("reading the parts");
+    let merged = merge::read(&args.reports, &suites, &args.suite);
+    drop(reading);
+    let merged = match merged {
         Ok(merged) => merged,
         Err(message) => {
             eprintln!("error: {message}");

@@ -17,10 +17,11 @@ use crate::check::{self, Judge, conclude, judge_traces};
 use crate::cli::SelftestArgs;
 use crate::environment;
 use crate::exit;
+use crate::figures::counted;
 use crate::interrupt::Interrupt;
 use crate::lineage;
-use crate::nested_cargo;
 use crate::planting;
+use crate::pulse::{Done, Pulse};
 use crate::result::CaseResult;
 use crate::subject::{Processes, Restarting, Start, Starts, Subject, Subjects};
 use crate::verdict::Kind;
@@ -33,6 +34,7 @@ mod finders;
 mod inputs;
 mod lane;
 mod migration;
+mod rebuilt;
 mod report;
 
 /// The suites written to show one thing each come first; the others follow.
@@ -70,7 +72,7 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         return exit::CONFORM;
     }
     if !cfg!(feature = "planted-faults") {
-        return with_faults(ambient, args);
+        return rebuilt::command(ambient, args);
     }
     let (suites, catalogue) = match check::load(&ambient.root.join("vectors")) {
         Ok(loaded) => loaded,
@@ -148,53 +150,6 @@ fn choose(names: &[String]) -> Result<Vec<Fault>, String> {
         return Ok(Fault::ALL.to_vec());
     }
     names.iter().map(|name| planting::named(name)).collect()
-}
-
-/// This build has no faults to plant: have cargo make one that has.
-fn with_faults(ambient: &Ambient, args: &SelftestArgs) -> u8 {
-    let mut cargo = std::process::Command::new("cargo");
-    nested_cargo::apart(&mut cargo)
-        .current_dir(&ambient.root)
-        .args([
-            "run",
-            "--quiet",
-            "-p",
-            "bisim",
-            "--features",
-            "planted-faults",
-            "--",
-            "selftest",
-        ])
-        .args(["--hermes", &args.hermes]);
-    for fault in &args.fault {
-        cargo.args(["--fault", fault]);
-    }
-    let count = args.count.to_string();
-    if args.buckets {
-        cargo.args(["--buckets", "--count", &count]);
-        cargo.args(["--seed", &args.seed.to_string()]);
-        if let Some(file) = &args.write {
-            cargo.arg("--write").arg(file);
-        }
-    }
-    for (wanted, flag) in [(args.full, "--full"), (args.keep, "--keep")] {
-        if wanted {
-            cargo.arg(flag);
-        }
-    }
-    match cargo.status() {
-        Ok(status) => status
-            .code()
-            .and_then(|code| u8::try_from(code).ok())
-            .unwrap_or(exit::INTERNAL),
-        Err(error) => {
-            eprintln!(
-                "error: the faults are a feature of the build and cargo cannot be run: {error}\n  \
-                 run `cargo run -p bisim --features planted-faults -- selftest`"
-            );
-            exit::ENVIRONMENT
-        }
-    }
 }
 
 fn ordered(cases: &[Case]) -> Vec<&Case> {
@@ -306,9 +261,15 @@ impl Hunt<'_> {
         let pairs = self.pairs(first, faults.len());
         let next = AtomicUsize::new(0);
         let found: Mutex<Vec<Option<Tried>>> = Mutex::new(faults.iter().map(|_| None).collect());
+        let (done, all) = (Done::default(), faults.len() as u64);
+        let hunted = done.clone();
+        let _pulse = Pulse::lines(move || {
+            let hunted = hunted.so_far();
+            format!("{hunted} of {} hunted", counted(all, "fault", "faults"))
+        });
         std::thread::scope(|scope| {
             for mut pair in pairs {
-                let (next, found) = (&next, &found);
+                let (next, found, done) = (&next, &found, &done);
                 scope.spawn(move || {
                     loop {
                         let place = next.fetch_add(1, Ordering::Relaxed);
@@ -328,6 +289,7 @@ impl Hunt<'_> {
                             None if self.interrupt.is_set() => return,
                             None => eprintln!("{:28} NOT FOUND", fault.name()),
                         }
+                        done.add(1);
                         if let Some(slot) = found
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)

@@ -17,6 +17,7 @@ use nix::sys::resource::UsageWho;
 use crate::ambient::Ambient;
 use crate::cli::SpeedArgs;
 use crate::interrupt::Interrupt;
+use crate::pulse::Pulse;
 use crate::subject::{Processes, Starts, Subjects};
 use crate::{check, environment, exit};
 
@@ -25,6 +26,10 @@ use crate::{check, environment, exit};
 pub fn command(ambient: &Ambient, args: &SpeedArgs) -> u8 {
     if let Err(unwritten) = environment::writable(args.write.as_deref(), "--write") {
         return unwritten.exit();
+    }
+    if let Err(message) = args.targets.as_deref().map_or(Ok(()), targets::there) {
+        eprintln!("error: {message}");
+        return exit::USAGE;
     }
     let (suites, _) = match check::load(&ambient.root.join("vectors")) {
         Ok(loaded) => loaded,
@@ -75,21 +80,28 @@ fn measure(
         "# What the harness costs\n\n\
          Written by `cargo xtask campaign-report`; do not edit. One run on one machine.\n\n",
     );
+    let pulse = Pulse::start("measuring the lane that only asks (a minute or two)");
     screen::measure(starts, processes)?.tell(&mut lane);
+    pulse.go_on("measuring worlds in which nothing happens");
     worlds::measure(starts, processes, args.worlds)?.tell(&mut text);
     text.push_str(&lane);
+    pulse.go_on("measuring cases in worlds, and the same calls in a plain loop");
     cases::measure(all, args.cases, subjects)?.tell(&mut text);
     match &args.targets {
-        Some(place) => targets::measure(ambient, place, args.seconds)?.tell(&mut text),
+        Some(place) => {
+            pulse.go_on("measuring the fuzz targets");
+            targets::measure(ambient, place, args.seconds)?.tell(&mut text);
+        }
         None => text.push_str("\nThe fuzz targets were not measured.\n"),
     }
+    drop(pulse);
     let seconds = started.elapsed().as_secs();
     // Writing into a string does not fail.
     let _ = writeln!(text, "\nMeasured in {seconds} s.");
     print!("{text}");
     if let Some(path) = &args.write {
         std::fs::write(path, &text)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     Ok(())
 }

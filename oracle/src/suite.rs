@@ -40,6 +40,8 @@ pub const VERBS: [&str; 16] = [
     "config.change",
 ];
 
+/// Where the suites are, below the vectors.
+pub(crate) const FOLDER: &str = "suites";
 /// The catalogue's file, below the vectors.
 pub(crate) const CATALOGUE: &str = "known-divergences.toml";
 
@@ -132,7 +134,7 @@ pub(crate) fn bytes_of(file: &Path) -> std::io::Result<Vec<u8>> {
 pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
     let mut files = Vec::new();
     let mut problems = Vec::new();
-    for (folder, required) in [("suites", true), ("regressions", false)] {
+    for (folder, required) in [(FOLDER, true), ("regressions", false)] {
         let folder = vectors.join(folder);
         match fs::read_dir(&folder) {
             Ok(entries) => files.extend(

@@ -3,6 +3,8 @@
 
 #[path = "command/doctor.rs"]
 mod doctor;
+#[path = "command/mistakes.rs"]
+mod mistakes;
 mod ready;
 #[path = "command/results.rs"]
 mod results;
@@ -217,6 +219,17 @@ fn the_smoke_suite_conforms_on_the_real_hermes() {
     ]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(code(&output), 0, "{text}\n{}", errors(&output));
+    // What is done is said as it begins: a log shows that it is not stuck.
+    let said = errors(&output);
+    let first = [
+        "reading the vectors",
+        "starting Hermes and the agent, which takes some seconds",
+        "0/14 cases",
+    ];
+    let mut lines = said.lines();
+    for expected in first {
+        assert!(lines.any(|line| line == expected), "{expected}: {said}");
+    }
     let lines: Vec<serde_json::Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -47,7 +47,7 @@ fn trouble_in_worlds_leaves_nothing_behind_and_loses_no_finding() {
     }
     assert_eq!(output.status.code(), Some(0), "{said}\n{errors}");
     assert!(
-        said.starts_with("20 of 20 cases and 1 interrupted runs"),
+        said.starts_with("20 of 20 cases and 1 interrupted run in "),
         "{said}"
     );
     assert!(said.contains("20 of 20 findings told"), "{said}");

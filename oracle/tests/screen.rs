@@ -94,3 +94,40 @@ fn worlds_tell_what_the_lane_told_and_a_screening_that_was_cut_goes_on_as_it_was
     let other = screen(&place, PART, "1", &["--target", "paths"]);
     assert_eq!(other, 64, "only commands are screened");
 }
+
+#[test]
+fn a_screening_keeps_to_its_time_and_says_where_it_was_and_goes_on_from_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("cut");
+    if !ready::can_run() {
+        return;
+    }
+    let run = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_bisim"))
+            .args([
+                "fuzz", "--seed", "5", "--jobs", "1", "--time", "1s", "--screen", "200000",
+            ])
+            .args(more)
+            .arg("--report")
+            .arg(&place)
+            .env("TMPDIR", dir.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = run(&[]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("0 of 200,000 places screened, 0 commands asked about"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the time was up before the next 1,024 places"),
+        "{said}"
+    );
+    assert!(said.contains("--resume goes on from there"), "{said}");
+    let (code, said) = run(&["--resume"]);
+    assert_eq!(code, Some(4), "{said}");
+}

@@ -205,7 +205,8 @@ fn one_signal_ends_a_run_whose_hermes_hangs_and_nothing_is_left() {
         ),
     ];
     for (args, signal, has_begun) in runs {
-        let run = bisim(folder.path(), args).spawn().unwrap();
+        let said = std::fs::File::create(folder.path().join("said")).unwrap();
+        let run = bisim(folder.path(), args).stdout(said).spawn().unwrap();
         let id = run.id();
         wait_for("it never began", || has_begun(id));
         // `leaks` works in a child, which is to end by itself.
@@ -216,6 +217,9 @@ fn one_signal_ends_a_run_whose_hermes_hangs_and_nothing_is_left() {
         freeze(works);
         let code = stop(run, signal, folder.path(), &before);
         assert_eq!(code, Some(INTERRUPTED), "{args:?}");
+        // A worker that was ended holds nothing, which is no leak.
+        let said = std::fs::read_to_string(folder.path().join("said")).unwrap();
+        assert!(!said.contains("GROWN"), "{args:?}: {said}");
     }
     assert!(lines(&folder.path().join("campaign/campaign.jsonl")) > 3);
 }

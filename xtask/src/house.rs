@@ -99,11 +99,21 @@ pub fn run() -> Result<Passed> {
     findings.extend(licences::findings()?);
     findings.extend(one_build::findings()?);
     findings.extend(named(&root, &functions)?);
+    findings.extend(patterns(&root)?);
     for finding in &findings {
         println!("{finding}");
     }
     println!("{} files, {} findings", files.len(), findings.len());
     Ok(Passed::when(findings.is_empty()))
+}
+
+/// What of the page of Hermes' patterns is not as its command would make it today.
+fn patterns(root: &Path) -> Result<Vec<String>> {
+    const PAGE: &str = "docs/hermes-patterns.md";
+    let page =
+        fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
+    let outdated = bisim::campaign::patterns_outdated(&page).into_iter();
+    Ok(outdated.map(|what| format!("{PAGE}: {what}")).collect())
 }
 
 fn metadata() -> Result<Value> {

@@ -23,8 +23,10 @@ use super::plan::bytes_at;
 use crate::ambient::Ambient;
 use crate::cli::BenignArgs;
 use crate::exit;
+use crate::figures::{counted, grouped};
 use crate::generate::benign::{Benign, Desk};
 use crate::planting;
+use crate::pulse::{Done, Pulse};
 
 /// Alarms that are printed.
 const SHOWN_MAX: usize = 20;
@@ -82,11 +84,21 @@ fn decide(args: &BenignArgs) -> u8 {
     let mut alarms = Vec::new();
     let mut dealt = Dealt::default();
     let mut desk = None;
+    let decided = Done::default();
+    let all = args.count;
+    let pulse = Pulse::counting(&decided, move |decided| {
+        format!(
+            "{} of {} decided about",
+            grouped(decided),
+            counted(all, "job", "jobs")
+        )
+    });
     for index in 0..args.count {
         if index.is_multiple_of(JOBS_PER_SESSION) {
             desk = Desk::open();
         }
         let Some(desk) = &mut desk else {
+            drop(pulse);
             eprintln!("error: the session does not open");
             return exit::INTERNAL;
         };
@@ -94,21 +106,27 @@ fn decide(args: &BenignArgs) -> u8 {
             continue;
         };
         dealt.add(&job);
+        decided.add(1);
         if let Err(alarm) = desk.decide(&job) {
             alarms.push(alarm);
         }
     }
+    drop(pulse);
     for alarm in alarms.iter().take(SHOWN_MAX) {
         println!("ALARM {alarm}");
     }
     print!("{dealt}");
     let seconds = started.elapsed().as_secs_f64().max(0.001);
     println!(
-        "{} false alarms in {} benign jobs, {} actions decided, {:.0} jobs a second, seed {}",
-        alarms.len(),
-        dealt.jobs(),
-        dealt.decisions(),
-        dealt.jobs() as f64 / seconds,
+        "{} in {}, {} decided, {} a second, seed {}",
+        counted(alarms.len() as u64, "false alarm", "false alarms"),
+        counted(dealt.jobs(), "benign job", "benign jobs"),
+        counted(dealt.decisions(), "action", "actions"),
+        counted(
+            (dealt.jobs() as f64 / seconds).round() as u64,
+            "job",
+            "jobs"
+        ),
         args.seed
     );
     if alarms.is_empty() {

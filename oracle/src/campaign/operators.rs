@@ -13,13 +13,17 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bisim_world::WorldError;
+use hermitcrab::config::keys::nearest;
 
 use crate::ambient::Ambient;
 use crate::cli::OperatorArgs;
 use crate::environment;
 use crate::exit;
+use crate::figures::{counted, grouped};
 use crate::generate::{Link, Operator, SEEDS, Salt, Seed, Variant, judge, operators};
 use crate::interrupt::Interrupt;
+use crate::pulse::{Done, Pulse};
+use crate::report::table::wide;
 use crate::subject::{Processes, Restarting, Start, Subject as _};
 
 /// How many places of a command an operator is tried at before another seed is taken.
@@ -51,12 +55,24 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
     let chosen = match chosen {
         Ok(chosen) => chosen,
         Err(name) => {
-            eprintln!(
-                "error: no operator `{name}`; their names are in oracle/src/generate/operators/"
-            );
+            let meant = match nearest(name, operators::all().map(|operator| operator.name)) {
+                Some(meant) => format!("did you mean `{meant}`? "),
+                None => String::new(),
+            };
+            eprintln!("error: no operator `{name}`; {meant}`bisim operators --list` shows all");
             return exit::USAGE;
         }
     };
+    if args.list {
+        match args.json {
+            true => chosen
+                .iter()
+                .for_each(|operator| println!("{}", json_of(operator, None))),
+            false => print!("{}", listed(&chosen)),
+        }
+        eprintln!("{}", counted(chosen.len() as u64, "operator", "operators"));
+        return exit::CONFORM;
+    }
     if let Err(unwritten) = environment::writable(args.write.as_deref(), "--write") {
         return unwritten.exit();
     }
@@ -78,7 +94,12 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
     };
     let rows: Vec<(&Operator, &Kept)> = chosen.iter().copied().zip(&all).collect();
     let text = table(&rows, &present);
-    print!("{}", told(&rows, &present));
+    match args.json {
+        true => rows
+            .iter()
+            .for_each(|(operator, kept)| println!("{}", json_of(operator, Some(kept)))),
+        false => print!("{}", told(&rows, &present)),
+    }
     if let Some(file) = &args.write
         && let Err(error) = std::fs::write(file, &text)
     {
@@ -97,6 +118,38 @@ pub fn command(ambient: &Ambient, args: &OperatorArgs) -> u8 {
     }
 }
 
+/// A line for each: its name, its class, and the programs it needs.
+fn listed(chosen: &[&'static Operator]) -> String {
+    let name = wide(0, chosen.iter().map(|operator| operator.name));
+    let class = wide(0, chosen.iter().map(|operator| operator.class.as_str()));
+    let line = |operator: &&'static Operator| {
+        let line = format!(
+            "{:name$}  {:class$}  {}",
+            operator.name,
+            operator.class.as_str(),
+            operator.needs.join(" ")
+        );
+        format!("{}\n", line.trim_end())
+    };
+    chosen.iter().map(line).collect()
+}
+
+/// An operator, and what became of its variants, as a program reads it.
+fn json_of(operator: &Operator, kept: Option<&Kept>) -> serde_json::Value {
+    let mut line = serde_json::json!({
+        "operator": operator.name,
+        "class": operator.class.as_str(),
+        "needs": operator.needs,
+    });
+    if let (Some(kept), Some(line)) = (kept, line.as_object_mut()) {
+        line.insert("tried".to_owned(), kept.tried.into());
+        line.insert("kept".to_owned(), kept.kept.into());
+        line.insert("lost".to_owned(), kept.lost.clone().into());
+        line.insert("fails".to_owned(), fails(&(operator, kept)).into());
+    }
+    line
+}
+
 /// Programs that are there.
 type Present = BTreeSet<&'static str>;
 
@@ -107,6 +160,8 @@ fn try_all(
     interrupt: &Interrupt,
     shell: impl Fn() -> Restarting,
 ) -> Result<(Vec<Kept>, Present), WorldError> {
+    let starting =
+        Pulse::start("starting a bare shell in a world, and looking what programs it has");
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let mut shells: Vec<Restarting> = (0..workers).map(|_| shell()).collect();
     let needs: BTreeSet<&'static str> = operators::all()
@@ -120,12 +175,22 @@ fn try_all(
         .ok_or_else(|| WorldError::new("try operators", "there is no worker"))?;
     let present = judge::present(first, &needs)?;
     let next = AtomicUsize::new(0);
+    let tried = Done::default();
+    let all = chosen.len() as u64;
+    drop(starting);
+    let _pulse = Pulse::counting(&tried, move |tried| {
+        format!(
+            "{} of {} tried",
+            grouped(tried),
+            counted(all, "operator", "operators")
+        )
+    });
     let done: Mutex<BTreeMap<usize, Kept>> = Mutex::default();
     std::thread::scope(|scope| {
         let running: Vec<_> = shells
             .iter_mut()
             .map(|shell| {
-                let (next, done, present) = (&next, &done, &present);
+                let (next, done, present, tried) = (&next, &done, &present, &tried);
                 scope.spawn(move || -> Result<(), WorldError> {
                     while !interrupt.is_set() {
                         let place = next.fetch_add(1, Ordering::Relaxed);
@@ -140,6 +205,7 @@ fn try_all(
                         };
                         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                         done.insert(place, kept);
+                        tried.add(1);
                     }
                     Ok(())
                 })
@@ -224,7 +290,7 @@ fn told(rows: &[(&Operator, &Kept)], present: &Present) -> String {
         let mark = if fails(row) { "FAILS" } else { "loses" };
         let _written = writeln!(
             out,
-            "{mark} {}: {} of {} have the effect; not as it should be: {}",
+            "{mark} {}: {} of {} with the effect; not as it should be: {}",
             operator.name,
             kept.kept,
             kept.tried,
@@ -266,8 +332,12 @@ fn told(rows: &[(&Operator, &Kept)], present: &Present) -> String {
     let failing = rows.iter().filter(|row| fails(row)).count();
     let _written = writeln!(
         out,
-        "{met} of {operators} operators tried, {kept} of {tried} variants keep their effect; \
-         {fired} of {looks} look-alikes run; {failing} operators are below 95 of 100"
+        "{met} of {} tried, {} of {} keep their effect; \
+         {fired} of {} run; {failing} of them below 95 of 100",
+        counted(operators as u64, "operator", "operators"),
+        grouped(kept as u64),
+        counted(tried as u64, "variant", "variants"),
+        counted(looks as u64, "look-alike", "look-alikes"),
     );
     out
 }
@@ -322,6 +392,35 @@ mod tests {
         let look = look.unwrap().name;
         assert!(!fail(look, kept(0, 20)));
         assert!(fail(look, kept(1, 20)));
+    }
+
+    #[test]
+    fn operators_are_listed_for_people_and_told_to_programs() {
+        let (env, needing) = (
+            named("env"),
+            operators::all().find(|one| !one.needs.is_empty()),
+        );
+        let needing = needing.unwrap();
+        let list = listed(&[env, needing]);
+        assert_eq!(list.lines().count(), 2, "{list}");
+        assert!(list.starts_with("env"), "{list}");
+        assert!(
+            list.trim_end().ends_with(&needing.needs.join(" ")),
+            "{list}"
+        );
+        assert!(list.lines().all(|line| line == line.trim_end()), "{list}");
+        let kept = Kept {
+            tried: 20,
+            kept: 18,
+            lost: vec!["delete-tree+env~0".to_owned()],
+        };
+        let told = json_of(env, Some(&kept));
+        assert_eq!(
+            (&told["operator"], &told["fails"]),
+            (&"env".into(), &true.into())
+        );
+        assert_eq!(told["lost"][0], "delete-tree+env~0");
+        assert_eq!(json_of(env, None).get("tried"), None);
     }
 
     #[test]

@@ -8,6 +8,8 @@
 
 mod bandit;
 mod bench;
+mod cell;
+mod made_of;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,13 +20,15 @@ pub(super) use self::bandit::Bandit;
 use self::bench::Bench;
 pub use self::bench::flagged;
 pub(super) use self::bench::matched;
+use self::made_of::MadeOf;
+pub use self::made_of::outdated;
 use super::plan::Numbers;
 use crate::ambient::Ambient;
 use crate::cli::PatternArgs;
-use crate::generate::{
-    Class, DEPTH_MAX, Link, Operator, Rendered, SEEDS, Salt, Seed, TARGETED, Variant, operators,
-};
+use crate::figures::grouped;
+use crate::generate::{Class, DEPTH_MAX, Link, Operator, Rendered, Salt, Seed, Variant, operators};
 use crate::interrupt::Interrupt;
+use crate::pulse::{Done, Pulse};
 use crate::subject::Processes;
 use crate::{environment, exit};
 
@@ -67,9 +71,14 @@ pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),
     };
-    let done = Bench::open(&starts, &processes).and_then(|mut bench| match args.compare {
-        None => both_sides(&mut bench, args),
-        Some(cases) => compare(&mut bench, args.seed, cases),
+    let starting = Pulse::start("starting a bare shell and Hermes, which takes some seconds");
+    let done = Bench::open(&starts, &processes).and_then(|mut bench| {
+        let all = bench.patterns(None)?;
+        drop(starting);
+        match args.compare {
+            None => both_sides(&mut bench, all, args),
+            Some(cases) => compare(&mut bench, args.seed, cases),
+        }
     });
     match done {
         Ok(code) => code,
@@ -84,7 +93,12 @@ pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
 /// Every seed, with the patterns its plain command matches.
 fn seeds(bench: &mut Bench) -> Result<Vec<(&'static Seed, Vec<Pattern>)>, WorldError> {
     let mut all = Vec::new();
-    for seed in SEEDS.iter().chain(TARGETED) {
+    let (done, total) = (Done::default(), made_of::seeds().count() as u64);
+    let _pulse = Pulse::counting(&done, move |done| {
+        format!("Hermes was asked about {done} of {total} plain commands")
+    });
+    for seed in made_of::seeds() {
+        done.add(1);
         if bench.can_run(seed.needs) {
             let matched = bench.patterns(Some(&seed.script().print()))?;
             all.push((seed, matched));
@@ -93,14 +107,19 @@ fn seeds(bench: &mut Bench) -> Result<Vec<(&'static Seed, Vec<Pattern>)>, WorldE
     Ok(all)
 }
 
-fn both_sides(bench: &mut Bench, args: &PatternArgs) -> Result<u8, WorldError> {
-    let mut sides: BTreeMap<Pattern, Sides> = bench
-        .patterns(None)?
+fn both_sides(bench: &mut Bench, all: Vec<Pattern>, args: &PatternArgs) -> Result<u8, WorldError> {
+    let mut sides: BTreeMap<Pattern, Sides> = all
         .into_iter()
         .map(|pattern| (pattern, Sides::default()))
         .collect();
     let mut bandit = Bandit::new(Class::ALL.len());
-    for (place, (seed, matched)) in seeds(bench)?.into_iter().enumerate() {
+    let seeds = seeds(bench)?;
+    let (done, total) = (Done::default(), seeds.len() as u64);
+    let pulse = Pulse::counting(&done, move |done| {
+        format!("{done} of {total} plain commands tried, with variants of each that nothing flags")
+    });
+    for (place, (seed, matched)) in seeds.into_iter().enumerate() {
+        done.add(1);
         let open = |sides: &BTreeMap<Pattern, Sides>| {
             let of = |pattern| sides.get(pattern);
             matched
@@ -129,7 +148,12 @@ fn both_sides(bench: &mut Bench, args: &PatternArgs) -> Result<u8, WorldError> {
             }
         }
     }
-    let text = table::render(&sides, bench.version());
+    drop(pulse);
+    let made_of = MadeOf {
+        seed: args.seed,
+        lacking: bench.lacking(),
+    };
+    let text = table::render(&sides, bench.version(), &made_of);
     print!("{text}");
     if let Some(file) = &args.write {
         std::fs::write(file, &text)
@@ -216,9 +240,18 @@ fn chain(
 fn compare(bench: &mut Bench, seed: u64, cases: u64) -> Result<u8, WorldError> {
     let seeds = seeds(bench)?;
     let mut found = Vec::new();
+    let done = Done::default();
+    let pulse = Pulse::counting(&done, move |done| {
+        format!(
+            "{} of {} cases tried",
+            grouped(done),
+            grouped(cases.saturating_mul(2))
+        )
+    });
     for guided in [true, false] {
-        found.push(cells(bench, &seeds, seed, cases, guided)?.len());
+        found.push(cells(bench, &seeds, (seed, cases), guided, &done)?.len());
     }
+    drop(pulse);
     if let [guided, even] = found.as_slice() {
         println!(
             "{cases} cases each, seed {seed}: {guided} cells (pattern dodged, effect) by what paid before, {even} by even choice"
@@ -230,13 +263,14 @@ fn compare(bench: &mut Bench, seed: u64, cases: u64) -> Result<u8, WorldError> {
 fn cells(
     bench: &mut Bench,
     seeds: &[(&'static Seed, Vec<Pattern>)],
-    seed: u64,
-    cases: u64,
+    (seed, cases): (u64, u64),
     guided: bool,
+    done: &Done,
 ) -> Result<BTreeSet<(Pattern, String)>, WorldError> {
     let mut cells = BTreeSet::new();
     let (mut by_seed, mut by_class) = (Bandit::new(seeds.len()), Bandit::new(Class::ALL.len()));
     for case in 0..cases {
+        done.add(1);
         let mut numbers = Numbers::new(seed, case, u64::from(guided));
         let of = |place: usize| -> Vec<(Pattern, String)> {
             seeds

@@ -14,13 +14,20 @@ use crate::ambient::Ambient;
 use crate::case::Case;
 use crate::check::{self, Judge};
 use crate::cli::ReplayArgs;
+use crate::figures::counted;
 use crate::generate::Specimen;
 use crate::interrupt::Interrupt;
 use crate::planting;
+use crate::pulse::{Done, Pulse};
 use crate::report::explain;
+use crate::report::row::name;
 use crate::subject::{Processes, Start, Subjects};
 use crate::verdict::Kind;
 use crate::{environment, exit, suite};
+
+/// What to type instead.
+const WHAT_IT_TAKES: &str = "give a finding of a campaign (`findings/NAME.json` in its directory), another file in the form \
+     of those below vectors/suites, or the name a campaign's log gives a case, such as `work:v4a~17`";
 
 /// Runs the command; returns the exit code.
 #[must_use]
@@ -31,18 +38,20 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     }
     let cases = match cases(&args.file) {
         Ok(cases) => cases,
-        Err(lines) => {
+        Err((code, lines)) => {
             for line in lines {
                 eprintln!("error: {line}");
             }
-            if let Some(help) = of_the_vectors(&ambient.root.join("vectors"), &args.file) {
-                eprintln!("  {help}");
+            match of_the_vectors(&ambient.root.join("vectors"), &args.file) {
+                Some(help) => eprintln!("  {help}"),
+                None => eprintln!("  {WHAT_IT_TAKES}"),
             }
-            return exit::VECTORS;
+            return code;
         }
     };
     if cases.is_empty() {
         eprintln!("error: there is no case in `{}`", args.file.display());
+        eprintln!("  {WHAT_IT_TAKES}");
         return exit::VECTORS;
     }
     let catalogue = match check::load(&ambient.root.join("vectors")) {
@@ -89,7 +98,9 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
             }
             continue;
         }
+        let running = Pulse::start(&format!("running {} on both", name(&case.id)));
         let result = check::run_case(&case, &judge, &mut subjects);
+        drop(running);
         print!("{}", explain::render(&case, &result));
         let kind = result.verdict.kind;
         if matches!(kind, Kind::Different | Kind::StricterUnnamed)
@@ -104,26 +115,41 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     exit::code(tally)
 }
 
-/// The cases of this file, or the one a campaign gave this name; or what is wrong, by the line.
-fn cases(file: &Path) -> Result<Vec<Case>, Vec<String>> {
+/// The cases of this file, or the one a campaign gave this name; or the exit code, and what is
+/// wrong, by the line.
+fn cases(file: &Path) -> Result<Vec<Case>, (u8, Vec<String>)> {
+    let shown = file.display();
     let text = match given_file::text(file, suite::BYTES_MAX, Pipes::Read) {
         Ok(text) => text,
-        Err(error) => {
-            let unread = format!("cannot read cases from `{}`: {error}", file.display());
-            // What lies there was meant, whatever it is.
-            if error.kind() != ErrorKind::NotFound {
-                return Err(vec![unread]);
-            }
+        // What lies there was meant, whatever it is.
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let unread = format!("cannot read cases from `{shown}`: {error}");
+            return Err((exit::USAGE, vec![unread]));
+        }
+        Err(_) => {
             let specimen = file.to_str().and_then(Specimen::named);
             return match specimen.as_ref().map(super::examine::case) {
                 Some(Ok(case)) => Ok(vec![case]),
-                Some(Err(_)) | None => Err(vec![format!(
-                    "{unread}, and no campaign gives a case this name"
-                )]),
+                Some(Err(_)) | None => Err((
+                    exit::USAGE,
+                    vec![format!(
+                        "there is no file `{shown}`, and no campaign gives a case this name"
+                    )],
+                )),
             };
         }
     };
-    suite::alone(file, &text).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    let wrong = |lines| (exit::VECTORS, lines);
+    // Of what was never meant to be one, the place of the first letter that is wrong says nothing.
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+        let why = match text.trim().is_empty() {
+            true => "it is empty".to_owned(),
+            false => format!("it is no JSON ({error})"),
+        };
+        return Err(wrong(vec![format!("`{shown}` is no file of cases: {why}")]));
+    }
+    suite::alone(file, &text)
+        .map_err(|problems| wrong(problems.iter().map(ToString::to_string).collect()))
 }
 
 /// What to type instead, where the name is that of a case somebody wrote.
@@ -157,6 +183,10 @@ fn race(
 ) -> Race {
     let (mut ran, mut hermes) = (0_u32, 0_u32);
     let mut last = None;
+    let (tried, id) = (Done::default(), name(&case.id));
+    let running = Pulse::counting(&tried, move |tried| {
+        format!("running {id} until it reaches outside: {tried} of {tries} runs at most")
+    });
     for _ in 0..tries.max(1) {
         if interrupt.is_set() {
             break;
@@ -166,16 +196,19 @@ fn race(
         hermes += u32::from(result.hermes_effect);
         let escaped = result.agent_effect;
         last = Some(result);
+        tried.add(1);
         if escaped {
             break;
         }
     }
+    drop(running);
     let escaped = last.as_ref().is_some_and(|result| result.agent_effect);
     if let Some(result) = &last {
         print!("{}", explain::render(case, result));
     }
     println!(
-        "race: {ran} runs; outside was reached under hermes in {hermes}, under the agent in {}",
+        "race: {}; outside was reached under hermes in {hermes}, under the agent in {}",
+        counted(u64::from(ran), "run", "runs"),
         u32::from(escaped)
     );
     match (escaped, ran) {
@@ -226,7 +259,9 @@ mod tests {
             ),
         ] {
             std::fs::write(&file, text).unwrap();
-            let said = cases(&file).unwrap_err().join("\n");
+            let (code, said) = cases(&file).unwrap_err();
+            assert_eq!(code, exit::VECTORS);
+            let said = said.join("\n");
             assert!(said.contains(part), "{part}: {said}");
         }
     }

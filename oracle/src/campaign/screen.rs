@@ -8,8 +8,8 @@
 //! nothing is believed: what is new (`novelty`) goes on into three worlds as any
 //! variant of a campaign does, and it is counted where these tell something else.
 //!
-//! A screening is a function of its seed and of what was seen. Rounds are of one
-//! length; what goes on from a round is fixed by the rounds before it, so neither the
+//! A screening is a function of its seed and of what was seen. Where rounds end is
+//! fixed; what goes on from a round is fixed by the rounds before it, so neither the
 //! number of workers nor a kill changes anything.
 
 mod desk;
@@ -17,28 +17,33 @@ mod guard;
 mod lane;
 mod novelty;
 mod rounds;
+mod so_far;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 pub use self::guard::{Guard, HermesGuard, NoGuard};
-pub use self::lane::{Batch, Piece, Screened, deal, screen};
+pub use self::lane::{Batch, Piece, Screened, deal, screen, screen_while};
 pub use self::novelty::{Agreement, Chosen, Key, Known, agreement};
 use self::rounds::Rounds;
 pub use self::rounds::{Round, of as rounds_of, together};
+use self::so_far::SoFar;
 use super::examine::{Examined, Trio};
 use super::keep::{self, Log};
 use super::tally::Tally;
-use super::{Hunt, LINE_EVERY, escape, plan};
+use super::{Hunt, escape, plan};
 use crate::generate::{SEEDS, Specimen};
+use crate::pulse::Pulse;
 
 /// Places asked about at once: a world for each context of them is little beside them.
 pub const PIECE: u64 = 4096;
-/// Places of a round.
-const ROUND: u64 = 4 * PIECE;
+/// Places of a round at most, and of the first one.
+const ROUND_MAX: u64 = 4 * PIECE;
+const ROUND_FIRST: u64 = 1024;
+/// A round is asked about in so many pieces at least, by as many workers at once.
+const PIECES: u64 = 4;
 /// How often a piece is asked about when its worker is lost.
 const TRIES: usize = 2;
 
@@ -62,7 +67,14 @@ pub(super) struct Screening<'a> {
     /// Everything examined, by place.
     examined: BTreeMap<u64, Examined>,
     tally: Tally,
-    line: Instant,
+    so_far: Arc<SoFar>,
+}
+
+/// Where the round ends that begins here: it is as long as all before it together, so that
+/// something is known early and little is lost where the time is up, and no longer than what
+/// comes into worlds has to wait for.
+fn end_of_round(from: u64) -> u64 {
+    from.saturating_add(from.clamp(ROUND_FIRST, ROUND_MAX))
 }
 
 /// Screens these many places; the rounds of the log are not asked about again.
@@ -72,6 +84,7 @@ pub(super) fn run(
     mut log: Log,
     place: &Path,
 ) -> Result<Tally, String> {
+    let until = Instant::now().checked_add(hunt.args.time);
     let mut tally = Tally::of(hunt.args.target);
     let old = log.take_old();
     old.iter().for_each(|seen| tally.add(seen));
@@ -80,6 +93,9 @@ pub(super) fn run(
     if let Some(first) = done.first().filter(|first| !is_of(first, hunt, 0)) {
         return Err(of_another(first, 0));
     }
+    let so_far = Arc::new(SoFar::new(places, until));
+    let told = Arc::clone(&so_far);
+    let _pulse = Pulse::lines(move || told.line());
     let mut benches: Vec<Bench> = (0..hunt.jobs())
         .map(|_| Bench {
             guard: HermesGuard::new(hunt.starts, &hunt.processes),
@@ -97,7 +113,7 @@ pub(super) fn run(
     let mut screening = Screening {
         hunt,
         places,
-        until: Instant::now().checked_add(hunt.args.time),
+        until,
         benches,
         present,
         known: Known::new(matched),
@@ -105,7 +121,7 @@ pub(super) fn run(
         rounds,
         examined: old.into_iter().map(|seen| (seen.index, seen)).collect(),
         tally,
-        line: Instant::now(),
+        so_far,
     };
     let all = screening.all(done)?;
     let Screening {
@@ -127,7 +143,7 @@ impl Screening<'_> {
         let mut done = done.into_iter();
         let mut from = 0;
         while from < self.places {
-            let to = self.places.min(from.saturating_add(ROUND));
+            let to = self.places.min(end_of_round(from));
             let round = match done.next() {
                 Some(round) if is_of(&round, self.hunt, from) => {
                     self.learn(&round.chosen)?;
@@ -137,11 +153,8 @@ impl Screening<'_> {
                 None => match self.round(from, to)? {
                     Some(round) => round,
                     None => {
-                        if all.is_empty() && !self.hunt.interrupt.is_set() {
-                            eprintln!(
-                                "the time was over before the first {} places were screened; give it more by --time",
-                                to.saturating_sub(from)
-                            );
+                        if !self.hunt.interrupt.is_set() {
+                            eprintln!("{}", self.so_far.cut(from, to));
                         }
                         break;
                     }
@@ -159,6 +172,7 @@ impl Screening<'_> {
 
     /// One round; `None` where the time is up before its end.
     fn round(&mut self, from: u64, to: u64) -> Result<Option<Round>, String> {
+        self.so_far.asks_from(from);
         let Some(pieces) = self.ask(from, to)? else {
             return Ok(None);
         };
@@ -186,39 +200,26 @@ impl Screening<'_> {
                 return Ok(None);
             }
             self.learn(&chosen)?;
+            let things = self.known.shown().count();
+            self.so_far.shows(things, 0, &self.tally);
             tried.extend(chosen.iter().map(|one| one.index));
             round.chosen.extend(chosen);
         }
         // Who asked about a round in which nothing was new had a part in it as well.
         self.log.mark()?;
         self.rounds.add(&round)?;
-        if self.line.elapsed() >= LINE_EVERY {
-            self.line = Instant::now();
-            self.say(to);
-        }
         Ok(Some(round))
-    }
-
-    fn say(&self, to: u64) {
-        let left = self
-            .until
-            .map(|until| until.saturating_duration_since(self.line));
-        eprintln!(
-            "{to} of {} places screened, {} things shown, {}; {} s left",
-            self.places,
-            self.known.shown().count(),
-            self.tally.line(),
-            left.unwrap_or_default().as_secs(),
-        );
     }
 
     /// What both sides say at all these places; `None` where the time is up.
     fn ask(&mut self, from: u64, to: u64) -> Result<Option<Vec<Piece>>, String> {
         let mut starts: Vec<u64> = Vec::new();
         let mut at = from;
+        // By the round as it is meant, so that a campaign of fewer places has the same pieces.
+        let long = (end_of_round(from) - from).div_ceil(PIECES).min(PIECE);
         while at < to {
             starts.push(at);
-            at = at.saturating_add(PIECE);
+            at = at.saturating_add(long);
         }
         starts.reverse();
         let (seed, shard) = (self.hunt.args.seed, self.hunt.args.shard);
@@ -235,17 +236,24 @@ impl Screening<'_> {
                         while !this.is_over() {
                             let start = left.lock().unwrap_or_else(PoisonError::into_inner).pop();
                             let Some(start) = start else { break };
-                            let places = start..to.min(start.saturating_add(PIECE));
+                            let places = start..to.min(start.saturating_add(long));
                             let mut last = Err("nobody was asked".to_owned());
                             for _ in 0..TRIES {
-                                last = screen(seed, places.clone(), shard, &mut bench.guard)
-                                    .map_err(|error| error.to_string());
+                                let guard = &mut bench.guard;
+                                let is_awaited = |commands| {
+                                    this.so_far.asked(commands);
+                                    !this.is_over()
+                                };
+                                last =
+                                    screen_while(seed, places.clone(), shard, guard, &is_awaited)
+                                        .map_err(|error| error.to_string());
                                 if last.is_ok() || this.is_over() {
                                     break;
                                 }
                             }
                             match last {
-                                Ok(piece) => {
+                                Ok(None) => break,
+                                Ok(Some(piece)) => {
                                     let mut all =
                                         pieces.lock().unwrap_or_else(PoisonError::into_inner);
                                     all.insert(start, piece);
@@ -263,7 +271,7 @@ impl Screening<'_> {
         self.benches = benches;
         asked?;
         let pieces = pieces.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let wanted = to.saturating_sub(from).div_ceil(PIECE);
+        let wanted = to.saturating_sub(from).div_ceil(long);
         Ok((pieces.len() as u64 == wanted).then(|| pieces.into_values().collect()))
     }
 
@@ -310,6 +318,9 @@ impl Screening<'_> {
             for seen in receiver {
                 shown += 1;
                 self.tally.add(&seen);
+                let things = self.known.shown().count();
+                self.so_far
+                    .shows(things, wanted.saturating_sub(shown), &self.tally);
                 if let Err(message) = self.log.add(&seen) {
                     failed = Some(message);
                     hunt.interrupt.set();
@@ -375,4 +386,19 @@ fn of_another(round: &Round, from: u64) -> String {
 /// What a screening is called on the disk.
 pub(super) fn directory(seed: u64) -> String {
     format!("fuzz-screen-{seed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_begin_short_double_and_never_split_one_of_full_length() {
+        let ends: Vec<u64> = std::iter::successors(Some(0), |from| Some(end_of_round(*from)))
+            .take(8)
+            .collect();
+        let expected = [0, 1024, 2048, 4096, 8192, 16_384, 32_768, 49_152];
+        assert_eq!(ends, expected);
+        assert_eq!(end_of_round(u64::MAX), u64::MAX);
+    }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::said::Said;
+use crate::figures::{counted, grouped};
 
 /// How many commands had these decisions: context, Hermes, the agent.
 pub type Counts = BTreeMap<String, u64>;
@@ -54,20 +55,20 @@ impl Told {
             // Writing to a string cannot fail.
             let _written = writeln!(
                 out,
-                "{who}, asked about {} commands and what they do: lets {} through, asks about {}, refuses {}",
-                self.commands,
-                self.of(place, Said::Permit),
-                self.of(place, Said::Ask),
-                self.of(place, Said::Deny),
+                "{who}, asked about {} and what they do: lets {} through, asks about {}, refuses {}",
+                counted(self.commands, "command", "commands"),
+                grouped(self.of(place, Said::Permit)),
+                grouped(self.of(place, Said::Ask)),
+                grouped(self.of(place, Said::Deny)),
             );
         }
         let _written = writeln!(
             out,
-            "{} went on into worlds, which showed {} things not met before; of {} that could be compared, {} told something else there",
-            self.chosen,
-            self.shown,
-            self.compared,
-            self.disagree.len(),
+            "{} went on into worlds, which showed {} not met before; of {} that could be compared, {} told something else there",
+            grouped(self.chosen),
+            counted(self.shown, "thing", "things"),
+            grouped(self.compared),
+            grouped(self.disagree.len() as u64),
         );
         for index in &self.disagree {
             let _written = writeln!(out, "DISAGREES: place {index}");

@@ -11,6 +11,7 @@ use super::made_from::MadeFrom;
 use super::screened::Told;
 use super::{crashes, guide, races};
 use crate::exit;
+use crate::figures::{counted, grouped};
 use crate::generate::{Class, Effect, Specimen, Target, Variant};
 use crate::report::{row::name as named, table::wide};
 
@@ -260,47 +261,48 @@ impl Tally {
     /// One line of progress.
     #[must_use]
     pub fn line(&self) -> String {
-        if self.target == Target::Plans {
-            return format!(
-                "{} plans: {} were none, {} stopped at a step, {} were carried out, {} changed what nobody approved",
-                self.all.total(),
-                self.all.of(Fate::NoPlan),
-                self.all.of(Fate::PlanStopped),
-                self.all.of(Fate::PlanDone),
-                self.all.of(Fate::AgentUnsafe),
-            );
-        }
-        if self.target == Target::BenignTools {
-            let count = |label: &str| self.verdicts.get(label).copied().unwrap_or(0);
-            return format!(
-                "{} {}: {} judged, {} equal, {} of them but for noise, {} differences without a name, {} under the agent outside",
-                self.all.total(),
+        let of = |fate| grouped(self.all.of(fate));
+        let (total, judged) = (self.all.total(), grouped(self.all.valid()));
+        match self.target {
+            Target::Plans => format!(
+                "{}: {} were none, {} stopped at a step, {} were carried out, {} changed what nobody approved",
+                counted(total, "plan", "plans"),
+                of(Fate::NoPlan),
+                of(Fate::PlanStopped),
+                of(Fate::PlanDone),
+                of(Fate::AgentUnsafe),
+            ),
+            Target::BenignTools => {
+                let count = |label: &str| self.verdicts.get(label).copied().unwrap_or(0);
+                format!(
+                    "{} {}: {judged} judged, {} equal, {} of them but for noise, {} without a name, {} under the agent outside",
+                    grouped(total),
+                    self.target.word(),
+                    grouped(count("equal") + count("equal-masked")),
+                    grouped(count("equal-masked")),
+                    counted(self.all.of(Fate::Differs), "difference", "differences"),
+                    of(Fate::AgentUnsafe),
+                )
+            }
+            Target::Commands => format!(
+                "{}: {judged} with an effect, {} of them unasked under Hermes, {} under the agent",
+                counted(total, "variant", "variants"),
+                of(Fate::HermesSilent),
+                of(Fate::AgentUnsafe),
+            ),
+            Target::Paths
+            | Target::Sequences
+            | Target::Races
+            | Target::Crashes
+            | Target::Conversations => format!(
+                "{} {}: {judged} judged, {} reached outside under Hermes, {} under the agent, {} without a name",
+                grouped(total),
                 self.target.word(),
-                self.all.valid(),
-                count("equal") + count("equal-masked"),
-                count("equal-masked"),
-                self.all.of(Fate::Differs),
-                self.all.of(Fate::AgentUnsafe),
-            );
+                of(Fate::HermesSilent),
+                of(Fate::AgentUnsafe),
+                counted(self.all.of(Fate::Differs), "difference", "differences"),
+            ),
         }
-        if !self.target.is_commands() {
-            return format!(
-                "{} {}: {} judged, {} reached outside under Hermes, {} under the agent, {} differences without a name",
-                self.all.total(),
-                self.target.word(),
-                self.all.valid(),
-                self.all.of(Fate::HermesSilent),
-                self.all.of(Fate::AgentUnsafe),
-                self.all.of(Fate::Differs),
-            );
-        }
-        format!(
-            "{} variants: {} with an effect, {} of them unasked under Hermes, {} under the agent",
-            self.all.total(),
-            self.all.valid(),
-            self.all.of(Fate::HermesSilent),
-            self.all.of(Fate::AgentUnsafe),
-        )
     }
 
     /// The table and the headline.
@@ -336,11 +338,16 @@ impl Tally {
         // Writing to a string cannot fail.
         let _written = writeln!(
             out,
-            "{} of {judged} variants keep their effect ({:.1} %); {} look-alikes, {} of them executable",
-            self.all.valid(),
+            "{} of {} keep their effect ({:.1} %); {}, {} of them executable",
+            grouped(self.all.valid()),
+            counted(judged, "variant", "variants"),
             percent(self.all.valid(), judged),
-            self.all.of(Fate::ControlHeld) + self.all.of(Fate::ControlFired),
-            self.all.of(Fate::ControlFired),
+            counted(
+                self.all.of(Fate::ControlHeld) + self.all.of(Fate::ControlFired),
+                "look-alike",
+                "look-alikes"
+            ),
+            grouped(self.all.of(Fate::ControlFired)),
         );
         for context in Context::ALL {
             let Some(counts) = self.even.get(context.word()) else {
@@ -391,9 +398,9 @@ impl Tally {
             .filter(|(_, (lost, tried))| lost * 20 > *tried);
         let _written = writeln!(
             out,
-            "{} of {} operators tried alone keep the effect in at least 95 of 100 variants",
+            "{} of {} tried alone keep the effect in at least 95 of 100 variants",
             tried.count().saturating_sub(few.clone().count()),
-            self.no_effect.len(),
+            counted(self.no_effect.len() as u64, "operator", "operators"),
         );
         for (operator, (lost, tried)) in few {
             let _written = writeln!(out, "loses it {lost} of {tried} x {operator}");
@@ -415,7 +422,11 @@ impl Tally {
         let mut escapes: Vec<(&String, &u64)> = self.escapes.iter().collect();
         escapes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         if !escapes.is_empty() {
-            let _written = writeln!(out, "{} buckets of what Hermes let through", escapes.len());
+            let _written = writeln!(
+                out,
+                "{} of what Hermes let through",
+                counted(escapes.len() as u64, "bucket", "buckets")
+            );
         }
         for (bucket, count) in escapes.into_iter().take(ESCAPES_SHOWN) {
             let _written = writeln!(out, "escape {count} x {}", named(bucket));

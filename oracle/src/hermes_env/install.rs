@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -18,19 +18,27 @@ use crate::processes::Processes;
 const OUTPUT_LINES_MAX: usize = 12;
 /// How long apart one looks whether another process still installs.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long that takes without a word of it.
+const UNTOLD: Duration = Duration::from_secs(1);
 
-/// Holds the installation lock until dropped.
+/// Holds the installation lock until dropped; says once if another process keeps it.
 ///
 /// # Errors
 /// The lock file cannot be made or locked, or the run is over before another process lets go.
-pub fn exclusive(home: &Path, processes: &Processes) -> io::Result<File> {
+pub fn exclusive(home: &Path, processes: &Processes, waits: &mut dyn FnMut()) -> io::Result<File> {
     let file = File::create(home.join("lock"))?;
+    let (began, mut is_told) = (Instant::now(), false);
     while let Err(errno) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
         if errno != rustix::io::Errno::WOULDBLOCK {
             return Err(errno.into());
         }
         if processes.is_over() {
             return Err(io::ErrorKind::Interrupted.into());
+        }
+        // Who only looks at it is done at once.
+        if !is_told && began.elapsed() > UNTOLD {
+            waits();
+            is_told = true;
         }
         std::thread::sleep(PAUSE);
     }
@@ -186,10 +194,21 @@ mod tests {
         assert!(error.message().contains("signal: 9"), "{}", error.message());
 
         let home = tempfile::tempdir().unwrap();
-        let held = exclusive(home.path(), &Processes::default()).unwrap();
-        let error = exclusive(home.path(), &processes).unwrap_err();
+        let nobody = &mut || panic!("nobody else has it");
+        let held = exclusive(home.path(), &Processes::default(), nobody).unwrap();
+        let error = exclusive(home.path(), &processes, nobody).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
-        drop(held);
-        exclusive(home.path(), &processes).unwrap();
+        let (told, waits) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let say = &mut || told.send(()).unwrap();
+                exclusive(home.path(), &Processes::default(), say).map(drop)
+            });
+            waits.recv().unwrap();
+            drop(held);
+            waiting.join().unwrap().unwrap();
+        });
+        assert!(waits.try_recv().is_err(), "it is said once");
+        exclusive(home.path(), &processes, nobody).unwrap();
     }
 }

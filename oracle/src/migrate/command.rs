@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use super::{
     config,
     database::Database,
-    figures::grouped,
     history::Sink,
     home::Home,
     journal::{self, Journal},
@@ -25,8 +24,10 @@ use crate::ambient::Ambient;
 use crate::cli::MigrateArgs;
 use crate::environment::{self, Lack};
 use crate::exit::{self, Unwritten};
+use crate::figures::grouped;
 use crate::interrupt::Interrupt;
 use crate::planting;
+use crate::pulse::Pulse;
 use crate::report::{publish, row::name};
 use crate::subject::Processes;
 
@@ -55,7 +56,9 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
         Ok(alone) => alone,
         Err(unwritten) => return unwritten.exit(),
     };
+    let copying = Pulse::start("copying what Hermes keeps, to read the copy");
     let taken = Snapshot::take(&args.hermes_home, args.workspace.as_deref(), &interrupt);
+    drop(copying);
     let snapshot = match taken {
         Ok(snapshot) => match snapshot.is_strange(&args.hermes_home) {
             Some(message) => {
@@ -96,19 +99,19 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
 fn unusable(args: &MigrateArgs) -> Option<String> {
     if let Some(place) = args.workspace.as_ref().filter(|place| !place.is_dir()) {
         return Some(format!(
-            "the workspace `{}` is not a directory",
+            "the workspace `{}` is not a directory; name with --workspace the one Hermes worked in, or leave it out",
             place.display()
         ));
     }
     let config = args.config.as_ref()?;
-    match hermitcrab::config::read(config) {
-        Ok(_) if config.is_file() => None,
-        Ok(_) => Some(format!(
-            "the configuration `{}` is not there",
-            config.display()
-        )),
-        Err(error) => Some(error.to_string()),
-    }
+    let why = match hermitcrab::config::read(config) {
+        Ok(_) if config.is_file() => return None,
+        Ok(_) => format!("there is no configuration `{}`", config.display()),
+        Err(error) => error.to_string(),
+    };
+    Some(format!(
+        "{why}; name with --config the file that `hermitcrab config path` says, or leave it out where you have none"
+    ))
 }
 
 /// The outputs go anywhere but into the home.
@@ -127,6 +130,7 @@ fn make_out(out: &Path, home: &Path) -> Result<(), Unwritten> {
             code: exit::USAGE,
         });
     }
+    environment::no_file(out, "--out")?;
     std::fs::create_dir_all(out).map_err(|error| {
         let cannot = format!("cannot make `{}`", out.display());
         Unwritten::new(&cannot, &error, "place with --out")

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use bisim_world::protocol::Context;
 use serde_json::Value;
 
+use crate::figures::calls;
+
 /// A conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session {
@@ -99,7 +101,7 @@ impl Counts {
             let which = if one.count == 1 { "in" } else { "first in" };
             format!(
                 "{} not readable, {reason}; {which} {}",
-                super::figures::calls(one.count),
+                calls(one.count),
                 one.first
             )
         })

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::figures::{calls, grouped};
 use super::history::{Call, Session, Sink};
 use super::home::Home;
 use super::journal::{self, Journal, Key};
@@ -29,8 +28,10 @@ use crate::ambient::Ambient;
 use crate::check::Judge;
 use crate::cli::MigrateArgs;
 use crate::environment::{self, Lack};
+use crate::figures::{calls, grouped};
 use crate::interrupt::Interrupt;
 use crate::known::{self, Catalogue};
+use crate::pulse::Pulse;
 use crate::subject::{Processes, Start, Subjects};
 use progress::Progress;
 use prove::{Measure, Witness};
@@ -161,7 +162,9 @@ impl<'m> Machine<'m> {
             replayable: 0,
             interrupt: self.interrupt,
         };
+        let reading = Pulse::start("reading the history");
         read(&mut counted, Pass::Count);
+        drop(reading);
         // The whole is no sample.
         self.share = self
             .sample
@@ -179,7 +182,7 @@ impl<'m> Machine<'m> {
             };
             eprintln!("replaying {those}; ^C keeps what has run");
         }
-        let mut progress = Progress::new("done", counted.calls, over.until);
+        let progress = Progress::new("done", counted.calls, over.until);
         let first = First {
             remembering: self.common.remembering(clean),
             terms: &self.terms,
@@ -241,6 +244,7 @@ impl<'m> Machine<'m> {
             (&self.terms, over.clone()),
         );
         let mut seen = Vec::new();
+        let trying = Pulse::start("trying the grants that would let through what was asked about");
         drive(
             &mut self.pairs,
             (&mut self.workspaces, &self.places),
@@ -249,6 +253,7 @@ impl<'m> Machine<'m> {
             &witness,
             |made| seen.extend(made),
         );
+        drop(trying);
         prove::note(&mut replayed.asked, seen);
         let mut measured = prove::choose(&replayed.asked);
         if measured.grants.is_empty() {
@@ -260,7 +265,7 @@ impl<'m> Machine<'m> {
             self.common.remembering(clean),
             (&self.terms, over.clone()),
         );
-        let mut progress = Progress::new("proved", replayed.judged(), over.until);
+        let progress = Progress::new("proved", replayed.judged(), over.until);
         drive(
             &mut self.pairs,
             (&mut self.workspaces, &self.places),

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::figures::grouped;
+
 use super::{
     database::Database,
-    figures::grouped,
     history::{Call, Counts, Session, Sink},
     note::Note,
     source::{DATABASE, Snapshot},

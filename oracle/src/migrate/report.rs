@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::{calls, grouped, percent, tenths};
 use super::history::Counts;
 use super::home::{Job, Skill};
 use super::note::Note;
@@ -17,6 +16,7 @@ use super::redact::Redactor;
 use super::replay::{self, Class, Replayed};
 use super::suggest::Suggestion;
 use super::translate::Proposal;
+use crate::figures::{calls, grouped, percent, tenths};
 
 pub use markdown::render as markdown;
 pub use page::render as page;
@@ -351,8 +351,8 @@ fn were(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Measured, Report, Skill};
+    use crate::figures::{grouped, percent};
     use crate::migrate::{
-        figures::{grouped, percent},
         history::Counts,
         replay::{Asked, Class, Need, Replayed},
     };

@@ -7,19 +7,24 @@
 
 mod listen;
 mod mirror;
+mod program;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use self::listen::Listener;
-use self::mirror::Mirror;
+use self::listen::{Listener, Stopped};
+use self::mirror::{LOOK_EVERY, Mirror};
 use super::home::Home;
 use super::replay::{Class, Terms};
 use super::source::Snapshot;
@@ -27,8 +32,11 @@ use super::translate;
 use crate::ambient::Ambient;
 use crate::cli::ShadowArgs;
 use crate::environment;
-use crate::exit;
+use crate::exit::{self, Unwritten};
+use crate::figures::{calls, grouped};
 use crate::interrupt::Interrupt;
+use crate::progress::time;
+use crate::pulse::Pulse;
 use crate::subject::Processes;
 
 /// The hook; Python imports a module of this name by itself.
@@ -39,6 +47,8 @@ const SOCKET: &str = "HERMITCRAB_SHADOW";
 /// Said where a whole run was heard nothing of.
 const UNHEARD: &str = "no call was heard of: either none was made, or the command's Python does not \
     look at PYTHONPATH (`python -I` or `-E`, another user, a container, a machine elsewhere)";
+/// How long the last calls may take without a word of it.
+const UNTOLD: Duration = Duration::from_secs(1);
 /// Calls that wait to be mirrored, each with the workspace after it; Hermes never waits.
 const WAITING_MAX: usize = 64;
 
@@ -55,6 +65,11 @@ pub fn command(ambient: &Ambient, args: &ShadowArgs) -> u8 {
 }
 
 fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
+    // Before anything is copied or started for it.
+    let named = args.command.first().map(OsString::as_os_str);
+    if let Some(message) = program::lacking(named.unwrap_or_default(), &ambient.path) {
+        return Err((exit::USAGE, message));
+    }
     // What is typed to interrupt Hermes is for Hermes; the threads to come inherit
     // this, and so would Hermes.
     let mut signals = SigSet::empty();
@@ -64,14 +79,23 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         .thread_block()
         .map_err(|error| (exit::INTERNAL, format!("cannot block signals: {error}")))?;
     let workspace = args.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-    let workspace = workspace.canonicalize().map_err(|error| {
-        (
-            exit::USAGE,
-            format!("cannot read `{}`: {error}", workspace.display()),
-        )
-    })?;
-    let snapshot = Snapshot::take(&args.hermes_home, None, &Interrupt::default())
-        .map_err(|unwritten| (unwritten.code, unwritten.message))?;
+    let of_no_use = |why: String| {
+        let shown = workspace.display();
+        let told = format!(
+            "the workspace `{shown}` {why}; name with --workspace the directory Hermes works in"
+        );
+        (exit::USAGE, told)
+    };
+    if workspace.is_file() {
+        return Err(of_no_use("is a file".to_owned()));
+    }
+    let workspace = workspace
+        .canonicalize()
+        .map_err(|error| of_no_use(format!("cannot be entered: {error}")))?;
+    let copying = Pulse::start("copying what Hermes keeps, to read the copy");
+    let snapshot = Snapshot::take(&args.hermes_home, None, &Interrupt::default());
+    drop(copying);
+    let snapshot = snapshot.map_err(|unwritten| (unwritten.code, unwritten.message))?;
     if let Some(message) = snapshot.is_strange(&args.hermes_home) {
         let begin = "where Hermes has never run, start it once without the mirror";
         return Err((exit::USAGE, format!("{message}; {begin}")));
@@ -86,11 +110,12 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         .clone()
         .unwrap_or_else(|| ambient.reports.join("target/bisim/shadow"));
     let here = |error: std::io::Error| {
-        (
-            exit::USAGE,
-            format!("cannot write `{}`: {error}", report.display()),
-        )
+        let cannot = format!("cannot write in `{}`", report.display());
+        let unwritten = Unwritten::new(&cannot, &error, "directory with --report");
+        (unwritten.code, unwritten.message)
     };
+    environment::no_file(&report, "--report")
+        .map_err(|unwritten| (unwritten.code, unwritten.message))?;
     std::fs::create_dir_all(&report).map_err(here)?;
     // The hook and the socket in it are Hermes' and this program's alone.
     let private = tempfile::Builder::new()
@@ -102,6 +127,7 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     let (records, arriving) = sync_channel(WAITING_MAX);
     let listener = Listener::start(&socket, &workspace, records).map_err(here)?;
 
+    eprintln!("your Hermes runs once its mirror is there: another one and the agent, in worlds");
     let processes = Processes::default();
     let logs = private.path().join("logs");
     let mirror = environment::prepare(ambient, &args.hermes, &logs, &processes)
@@ -146,8 +172,9 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         let program = program.unwrap_or_default();
         (exit::USAGE, format!("cannot start `{program}`: {error}"))
     });
+    let stopped = listener.stopped();
     listener.stop();
-    let told = mirrored.and_then(|thread| thread.join().ok());
+    let told = mirrored.and_then(|mirroring| finished(mirroring, &stopped, finish, signals));
     let started = status.is_ok();
     if let Some(told) = told.filter(|_| started) {
         if told.calls == 0 && told.left_out == 0 {
@@ -174,6 +201,40 @@ fn started(command: &mut Command, signals: SigSet) -> std::io::Result<Child> {
     let child = command.spawn();
     signals.thread_block()?;
     child
+}
+
+/// What the mirror came to, once it is through. What is typed to interrupt is for this program
+/// now, and ends it: its user has seen enough.
+fn finished(
+    mirroring: JoinHandle<Told>,
+    stopped: &Stopped,
+    finish: Duration,
+    signals: SigSet,
+) -> Option<Told> {
+    let typed = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
+    let is_typed = || {
+        let typed = typed.as_ref().ok();
+        typed.is_some_and(|typed| matches!(typed.read_signal(), Ok(Some(_))))
+    };
+    // What came until here was for Hermes.
+    while is_typed() {}
+    let mut pulse = None;
+    let began = Instant::now();
+    while !mirroring.is_finished() {
+        // Mostly nothing is left, and nothing is said.
+        if pulse.is_none() && began.elapsed() > UNTOLD {
+            pulse = Some(Pulse::start(&format!(
+                "Hermes has ended; its last calls are mirrored for at most {} (--finish), and ^C leaves them out",
+                time(finish)
+            )));
+        }
+        if is_typed() {
+            stopped.hurry();
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    drop(pulse);
+    mirroring.join().ok()
 }
 
 fn hermes(ambient: &Ambient, words: &[std::ffi::OsString], hook: &Path, socket: &Path) -> Command {
@@ -213,17 +274,17 @@ impl Told {
     fn sentence(&self) -> String {
         let count = |class| self.classes.get(&class).copied().unwrap_or_default();
         format!(
-            "{} calls, {} left out: {} the same, {} would ask, {} run where Hermes asks or refuses, {} differ, {} unsafe, {} not replayable; telling took {} us a call (median), {} us (p99)",
-            self.calls,
-            self.left_out,
-            count(Class::Same),
-            count(Class::Stricter),
-            count(Class::Attenuated),
-            count(Class::Changed),
-            count(Class::Unsafe),
-            count(Class::NotReplayed),
-            self.overhead_us_median,
-            self.overhead_us_p99,
+            "{}, {} left out: {} the same, {} would ask, {} run where Hermes asks or refuses, {} differ, {} unsafe, {} not replayable; telling took {} us a call (median), {} us (p99)",
+            calls(self.calls),
+            grouped(self.left_out),
+            grouped(count(Class::Same)),
+            grouped(count(Class::Stricter)),
+            grouped(count(Class::Attenuated)),
+            grouped(count(Class::Changed)),
+            grouped(count(Class::Unsafe)),
+            grouped(count(Class::NotReplayed)),
+            grouped(self.overhead_us_median),
+            grouped(self.overhead_us_p99),
         )
     }
 }

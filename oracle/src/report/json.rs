@@ -96,8 +96,10 @@ pub fn read_results(folder: &Path) -> Result<Vec<CaseResult>, String> {
 pub fn read_summary(folder: &Path) -> Result<Summary, String> {
     let path = folder.join(SUMMARY);
     let text = text_of(&path)?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("`{}`: {}", path.display(), on_one_line(&error.to_string())))
+    serde_json::from_str(&text).map_err(|error| {
+        let why = on_one_line(&error.to_string());
+        format!("`{}` is no summary of a check: {why}", path.display())
+    })
 }
 
 /// The text of a file of a report, which may come from another machine, and be a pipe.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::figures::counted;
 use crate::report::row::{name as named, seen};
 use crate::result::Summary;
 use crate::verdict::{KINDS, Kind};
@@ -14,10 +15,7 @@ const IDLE_ROWS_MAX: usize = 3;
 
 /// So many cases.
 pub(crate) fn cases(count: usize) -> String {
-    match count {
-        1 => "1 case".to_owned(),
-        count => format!("{count} cases"),
-    }
+    counted(count as u64, "case", "cases")
 }
 
 /// As wide as a column of these names has to be.

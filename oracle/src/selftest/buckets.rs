@@ -25,7 +25,9 @@ use crate::campaign::{self, Symptom};
 use crate::case::{Case, Defaults};
 use crate::cli::SelftestArgs;
 use crate::exit;
+use crate::figures::grouped;
 use crate::generate::{Specimen, Target};
+use crate::pulse::{Done, Pulse};
 use crate::subject::{Restarting, Subjects};
 
 /// What a campaign finds faults with; a race is judged by luck.
@@ -60,9 +62,11 @@ pub(super) fn command(
 ) -> u8 {
     let specimens = specimens(args.seed, args.count);
     let mut pairs = hunt.pairs(first, faults.len());
-    let sound = each(&mut pairs, &specimens, |pair, specimen| {
-        is_sound(hunt, pair, specimen).then(|| specimen.clone())
-    });
+    let sound = each(
+        &mut pairs,
+        (&specimens, "generated cases looked at"),
+        |pair, specimen| is_sound(hunt, pair, specimen).then(|| specimen.clone()),
+    );
     let sound: Vec<Specimen> = sound.into_iter().flatten().collect();
     eprintln!(
         "{} of {} generated cases are no findings without a fault",
@@ -70,7 +74,7 @@ pub(super) fn command(
         specimens.len()
     );
     let kept = Kept::new(args.write.as_deref());
-    let written = each(&mut pairs, faults, |pair, fault| {
+    let written = each(&mut pairs, (faults, "faults met"), |pair, fault| {
         if hunt.interrupt.is_set() {
             return Ok(false);
         }
@@ -122,11 +126,17 @@ pub(super) fn command(
 /// Does something with each of them, on all pairs of workers.
 fn each<T: Sync, R: Send>(
     pairs: &mut [Subjects],
-    all: &[T],
+    (all, what): (&[T], &'static str),
     work: impl Fn(&mut Subjects, &T) -> R + Sync,
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done: Mutex<BTreeMap<usize, R>> = Mutex::default();
+    let (tried, total) = (Done::default(), all.len() as u64);
+    let told = tried.clone();
+    let _pulse = Pulse::lines(move || {
+        let (tried, total) = (grouped(told.so_far()), grouped(total));
+        format!("{tried} of {total} {what}")
+    });
     std::thread::scope(|scope| {
         for pair in pairs {
             scope.spawn(|| {
@@ -136,6 +146,7 @@ fn each<T: Sync, R: Send>(
                     let result = work(pair, one);
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                     done.insert(place, result);
+                    tried.add(1);
                 }
             });
         }

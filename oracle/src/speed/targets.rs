@@ -26,6 +26,17 @@ struct Row {
     steps: Option<(f64, &'static str)>,
 }
 
+/// Whether a directory of built targets is what is named; said before minutes are measured.
+pub(super) fn there(place: &Path) -> Result<(), String> {
+    if place.is_dir() {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is no directory, and the built fuzz targets are looked for in one; `cargo xtask campaign-report` builds them and names it",
+        place.display()
+    ))
+}
+
 /// Runs each target that stands in a directory, over its seeds.
 pub(super) fn measure(ambient: &Ambient, place: &Path, seconds: u64) -> Result<Targets, String> {
     let sources = ambient.root.join("fuzz/fuzz_targets");

@@ -330,3 +330,64 @@ fn a_program_that_cannot_be_started_or_is_not_heard_of_is_told_so() {
     assert!(said.contains("Hermes runs as always"), "{said}");
     assert!(said.contains("no call was heard of: "), "{said}");
 }
+
+/// Makes more calls than are mirrored in a moment, and ends.
+const MANY: &str = r#"
+from model_tools import handle_function_call as call
+
+for number in range(40):
+    call("terminal", {"command": "echo " + str(number)}, task_id="t")
+print("thr" + "ough", flush=True)
+"#;
+
+/// Who has seen enough: waits until Hermes has ended and its mirror says so, and types ^C.
+const HAS_SEEN_ENOUGH: &str = r#"
+import os, pty, select, sys, time
+
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "dumb"
+    os.execv(sys.argv[1], sys.argv[1:])
+seen, until, typed = b"", time.monotonic() + 300, False
+while True:
+    ready, _, _ = select.select([terminal], [], [], max(0, until - time.monotonic()))
+    try:
+        piece = os.read(terminal, 4096) if ready else b""
+    except OSError:
+        piece = b""
+    if not piece:
+        break
+    seen += piece
+    if not typed and b"through" in seen and b"Hermes has ended" in seen:
+        os.write(terminal, b"\x03")
+        typed = True
+sys.stderr.write(seen.decode(errors="replace"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if typed else 99)
+"#;
+
+#[test]
+fn calls_that_wait_once_hermes_has_ended_are_left_out_at_a_word() {
+    if !can_run() {
+        return;
+    }
+    let folder = through_the_door();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("program/many.py"), MANY).unwrap();
+    let python = python().unwrap();
+    let output = Command::new(python)
+        .args(["-c", HAS_SEEN_ENOUGH, env!("CARGO_BIN_EXE_bisim"), "shadow"])
+        .args(["--hermes-home", &at("home"), "--workspace", &at("work")])
+        .args(["--report", &at("report"), "--finish", "10m", "--"])
+        .args([python, &at("program/many.py")])
+        .env_remove("PYTHONPATH")
+        .current_dir(at("work"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    let summary = std::fs::read_to_string(at("report/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let count = |name: &str| summary[name].as_u64().unwrap();
+    assert_eq!(count("calls") + count("left_out"), 40, "{summary}");
+    assert!(count("left_out") > 0, "{}", errors(&output));
+}

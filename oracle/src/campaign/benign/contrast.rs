@@ -13,12 +13,14 @@ use crate::campaign::screen::{Guard, HermesGuard};
 use crate::cli::BenignArgs;
 use crate::environment;
 use crate::exit;
+use crate::figures::grouped;
 use crate::generate::benign::{Benign, Desk};
 use crate::interrupt::Interrupt;
+use crate::pulse::{Done, Pulse};
 use crate::subject::Processes;
 
 /// Commands asked about at once.
-const PIECE: usize = 4096;
+const PIECE: u64 = 256;
 /// Alarms of each family that are printed.
 const SHOWN_MAX: usize = 1;
 
@@ -40,11 +42,15 @@ pub(super) fn command(ambient: &Ambient, args: &BenignArgs, many: u64) -> u8 {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),
     };
-    let jobs: Vec<Benign> = (0..many)
-        .filter_map(|index| job_at(args.seed, index))
-        .collect();
     let mut guard = HermesGuard::new(&starts, &processes);
-    let counts = match counted(&jobs, &mut guard) {
+    let asked = Done::default();
+    let pulse = Pulse::counting(&asked, move |asked| match asked {
+        0 => environment::HERMES_STARTS.to_owned(),
+        asked => format!("{} of {} lines asked about", grouped(asked), grouped(many)),
+    });
+    let counts = counted(args.seed, many, &mut guard, &asked);
+    drop(pulse);
+    let counts = match counts {
         Ok(counts) => counts,
         Err(_) if interrupt.is_set() => return exit::INCONCLUSIVE,
         Err(message) => {
@@ -81,14 +87,19 @@ struct Counts {
 }
 
 /// Has both asked; a line of several families counts under the word for that.
-fn counted(jobs: &[Benign], guard: &mut dyn Guard) -> Result<Counts, String> {
+fn counted(seed: u64, many: u64, guard: &mut dyn Guard, asked: &Done) -> Result<Counts, String> {
     let mut counts = Counts::default();
-    for piece in jobs.chunks(PIECE) {
+    let mut from = 0;
+    while from < many {
+        let to = many.min(from.saturating_add(PIECE));
+        let piece: Vec<Benign> = (from..to).filter_map(|index| job_at(seed, index)).collect();
         let mut desk = Desk::open().ok_or("the session does not open")?;
         let commands = piece.iter().map(|job| job.command.clone()).collect();
         let said = guard
             .say(Context::Interactive, commands)
             .map_err(|error| error.to_string())?;
+        asked.add(to - from);
+        from = to;
         for (job, said) in piece.iter().zip(said) {
             let family = family(job);
             let count = counts.of.entry(family).or_default();
@@ -140,7 +151,7 @@ mod tests {
     #[test]
     fn what_a_guard_stops_is_counted_by_family_and_the_agent_stops_nothing() {
         let jobs: Vec<Benign> = (0..400).filter_map(|index| job_at(1, index)).collect();
-        let none = counted(&jobs, &mut NoGuard).unwrap();
+        let none = counted(1, 400, &mut NoGuard, &Done::default()).unwrap();
         assert!(
             none.of
                 .values()
@@ -148,7 +159,9 @@ mod tests {
         );
         let told: u64 = none.of.values().map(|count| count.of).sum();
         assert_eq!(told, jobs.len() as u64);
-        let some = counted(&jobs, &mut Against("cd ")).unwrap();
+        let asked = Done::default();
+        let some = counted(1, 400, &mut Against("cd "), &asked).unwrap();
+        assert_eq!(asked.so_far(), 400);
         let stopped: u64 = some.of.values().map(|count| count.hermes).sum();
         let with = jobs.iter().filter(|job| job.command.contains("cd "));
         assert_eq!(stopped, with.count() as u64);

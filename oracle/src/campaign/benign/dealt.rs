@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::hash::Hasher as _;
 
+use crate::figures::{counted, grouped};
 use crate::generate::benign::catalogue::entries;
 use crate::generate::benign::names::Letters;
 use crate::generate::benign::{Benign, TOLD, Way};
@@ -84,23 +85,31 @@ fn number(thing: &impl std::hash::Hash) -> u64 {
 impl fmt::Display for Dealt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (family, count) in &self.families {
-            writeln!(f, "{family}: {count} parts")?;
+            writeln!(f, "{family}: {}", counted(*count, "part", "parts"))?;
         }
         writeln!(
             f,
-            "{} families, {} shapes of {}, {} ways of running a part, names of {} kinds",
-            self.families.len(),
-            self.shapes.len(),
-            entries().len() + TOLD.len(),
-            self.ways.len(),
-            self.letters.len(),
+            "{}, {} of {}, {} of running a part, names of {}",
+            counted(self.families.len() as u64, "family", "families"),
+            grouped(self.shapes.len() as u64),
+            counted((entries().len() + TOLD.len()) as u64, "shape", "shapes"),
+            counted(self.ways.len() as u64, "way", "ways"),
+            counted(self.letters.len() as u64, "kind", "kinds"),
         )?;
         writeln!(
             f,
-            "{} distinct commands, {} distinct effects, {} distinct pairs of a shape alone and an effect",
-            self.commands.len(),
-            self.effects.len(),
-            self.pairs.len(),
+            "{}, {}, {} of a shape alone and an effect",
+            counted(
+                self.commands.len() as u64,
+                "distinct command",
+                "distinct commands"
+            ),
+            counted(
+                self.effects.len() as u64,
+                "distinct effect",
+                "distinct effects"
+            ),
+            counted(self.pairs.len() as u64, "distinct pair", "distinct pairs"),
         )?;
         let never = self.never();
         for what in never.iter().take(NAMED_MAX) {

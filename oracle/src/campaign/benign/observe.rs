@@ -7,6 +7,7 @@ use super::worlds::{Seen, over, see};
 use crate::ambient::Ambient;
 use crate::cli::BenignArgs;
 use crate::exit;
+use crate::figures::counted;
 use crate::generate::benign::catalogue::{self, HOLES, Row, filled, rows};
 use crate::generate::benign::does::{self, Does, Line, steady};
 use crate::generate::benign::each;
@@ -29,11 +30,20 @@ pub(super) fn command(ambient: &Ambient, args: &BenignArgs) -> u8 {
         .flat_map(|family| family.shapes.iter().copied())
         .filter(|(_, shape)| args.only.as_ref().is_none_or(|only| shape.contains(only)))
         .collect();
+    if let ([], Some(only)) = (all.as_slice(), &args.only) {
+        eprintln!(
+            "error: no shape of a command holds `{only}`, and nothing that was seen is no pass; vectors/benign-work.jsonl has all shapes"
+        );
+        return exit::USAGE;
+    }
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let shells = (0..workers).map(|_| shell(ambient, &processes)).collect();
-    let seen = over(shells, &all, &interrupt, |shell, (kind, shape)| {
-        observed(shell, kind, shape)
-    });
+    let seen = over(
+        shells,
+        (&all, "shapes"),
+        &interrupt,
+        |shell, (kind, shape)| observed(shell, kind, shape),
+    );
     let seen = match seen {
         Ok(seen) => seen,
         Err(_) if interrupt.is_set() => return exit::INCONCLUSIVE,
@@ -56,7 +66,10 @@ pub(super) fn command(ambient: &Ambient, args: &BenignArgs) -> u8 {
             }
         }
     }
-    println!("{} shapes seen, {failed} not the same twice", all.len());
+    println!(
+        "{} seen, {failed} not the same twice",
+        counted(all.len() as u64, "shape", "shapes")
+    );
     if args.only.is_some() {
         print!("{text}");
         return exit::CONFORM;

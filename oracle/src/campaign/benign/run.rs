@@ -14,6 +14,7 @@ use crate::ambient::Ambient;
 use crate::cli::BenignArgs;
 use crate::environment;
 use crate::exit;
+use crate::figures::counted;
 use crate::generate::benign::Benign;
 use crate::generate::benign::does::{Does, steady};
 use crate::interrupt::Interrupt;
@@ -58,15 +59,20 @@ pub(super) fn command(ambient: &Ambient, args: &BenignArgs, many: u64) -> u8 {
             (shell(ambient, &processes), agent)
         })
         .collect();
-    let came = over(pairs, &jobs, &interrupt, |(shell, agent), job| {
-        let mut came = examined(shell, agent, job)?;
-        for _ in 1..TRIES {
-            if came != Came::Right {
-                came = examined(shell, agent, job)?;
+    let came = over(
+        pairs,
+        (&jobs, "lines"),
+        &interrupt,
+        |(shell, agent), job| {
+            let mut came = examined(shell, agent, job)?;
+            for _ in 1..TRIES {
+                if came != Came::Right {
+                    came = examined(shell, agent, job)?;
+                }
             }
-        }
-        Ok(came)
-    });
+            Ok(came)
+        },
+    );
     let came = match came {
         Ok(came) => came,
         Err(_) if interrupt.is_set() => return exit::INCONCLUSIVE,
@@ -104,10 +110,11 @@ fn told(jobs: &[Benign], came: &[Came], seed: u64) -> u8 {
     }
     let [otherwise, alarms, differs] = counts;
     println!(
-        "{} lines of {} shapes in worlds: {otherwise} do something else than is said, {alarms} false \
-         alarms of the agent, {differs} left something else, seed {seed}",
-        jobs.len(),
-        shapes.len(),
+        "{} of {} in worlds: {otherwise} otherwise than is said, {} of the agent, {differs} left \
+         something else, seed {seed}",
+        counted(jobs.len() as u64, "line", "lines"),
+        counted(shapes.len() as u64, "shape", "shapes"),
+        counted(alarms as u64, "false alarm", "false alarms"),
     );
     if counts == [0; 3] {
         exit::CONFORM

@@ -8,10 +8,12 @@ use bisim_world::protocol::{Context, End, Job, RawTrace, Step, StepOutcome};
 use serde_json::json;
 
 use crate::case::CWD_DEFAULT;
+use crate::figures::grouped;
 use crate::generate::benign::{Does, does};
 use crate::generate::judge;
 use crate::generate::paths::Holding;
 use crate::interrupt::Interrupt;
+use crate::pulse::{Done, Pulse};
 use crate::subject::Subject;
 
 /// How long what has to be there before and the line may take together.
@@ -98,17 +100,25 @@ fn seen(trace: &RawTrace) -> Result<Seen, String> {
 /// The first failure, or that it was interrupted.
 pub(super) fn over<W: Send, I: Sync, O: Send>(
     workers: Vec<W>,
-    items: &[I],
+    (items, what): (&[I], &'static str),
     interrupt: &Interrupt,
     act: impl Fn(&mut W, &I) -> Result<O, WorldError> + Sync,
 ) -> Result<Vec<O>, WorldError> {
     let next = AtomicUsize::new(0);
+    let (seen, all) = (Done::default(), items.len() as u64);
+    let _pulse = Pulse::counting(&seen, move |seen| {
+        format!(
+            "{} of {} {what} seen in worlds",
+            grouped(seen),
+            grouped(all)
+        )
+    });
     let done: Mutex<Vec<(usize, O)>> = Mutex::default();
     std::thread::scope(|scope| {
         let running: Vec<_> = workers
             .into_iter()
             .map(|mut worker| {
-                let (next, done, act) = (&next, &done, &act);
+                let (next, done, act, seen) = (&next, &done, &act, &seen);
                 scope.spawn(move || {
                     while !interrupt.is_set() {
                         let at = next.fetch_add(1, Ordering::Relaxed);
@@ -117,6 +127,7 @@ pub(super) fn over<W: Send, I: Sync, O: Send>(
                         done.lock()
                             .unwrap_or_else(PoisonError::into_inner)
                             .push((at, out));
+                        seen.add(1);
                     }
                     Ok(())
                 })

@@ -3,20 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::cell::code;
+use super::made_of::MadeOf;
 use super::{Pattern, Sides};
 
-/// Longer commands are shortened.
-const LETTERS_MAX: usize = 90;
-
 /// The whole page.
-pub(super) fn render(sides: &BTreeMap<Pattern, Sides>, version: &str) -> String {
+pub(super) fn render(sides: &BTreeMap<Pattern, Sides>, version: &str, made_of: &MadeOf) -> String {
     let mut out = format!(
         "# The patterns of hermes-agent {version}, from both sides\n\n\
-         Written by `cargo bisim patterns --write docs/hermes-patterns.md`. For each pattern a\n\
-         command that it flags, which has its effect in a bare shell, and a variant with the\n\
-         same effect that no guard flags. `cargo bisim fuzz` makes the variant again from its\n\
-         name (docs/CAMPAIGNS.md). A dash: none was found.\n\n\
-         | Guard | Pattern | Flagged | Not flagged, the same effect |\n|---|---|---|---|\n"
+         Written by `cargo bisim patterns --write docs/hermes-patterns.md`; do not edit. For each\n\
+         pattern a command that it flags, which has its effect in a bare shell, and a variant with\n\
+         the same effect that no guard flags. `cargo bisim replay NAME` runs the variant again, from\n\
+         its name (docs/CAMPAIGNS.md). A dash: none was found.\n\n\
+         {}\n\n\
+         | Guard | Pattern | Flagged | Not flagged, the same effect |\n|---|---|---|---|\n",
+        made_of.told()
     );
     for (pattern, sides) in sides {
         let flagged = sides.flagged.as_deref().map_or_else(dash, code);
@@ -59,27 +60,6 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-/// A command as one cell, its control letters visible.
-fn code(command: &str) -> String {
-    let mut short: String = command
-        .chars()
-        .take(LETTERS_MAX)
-        .flat_map(|letter| match letter {
-            '\n' => vec!['\u{21b5}'],
-            '\t' => vec!['\u{21e5}'],
-            '|' => vec!['\\', '|'],
-            letter if letter.is_control() => vec!['\u{fffd}'],
-            letter => vec![letter],
-        })
-        .collect();
-    if command.chars().count() > LETTERS_MAX {
-        short.push_str(" ...");
-    }
-    let fence = if short.contains('`') { "``" } else { "`" };
-    let gap = if short.contains('`') { " " } else { "" };
-    format!("{fence}{gap}{short}{gap}{fence}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,7 +81,12 @@ mod tests {
                 },
             ),
         ]);
-        let text = render(&sides, "9.9");
+        let made_of = MadeOf {
+            seed: 1,
+            lacking: ["zsh"].into(),
+        };
+        let text = render(&sides, "9.9", &made_of);
+        assert!(text.contains("on a machine without `zsh`: "), "{text}");
         assert!(text.contains("Lacking a side: dangerous 0."), "{text}");
         assert!(
             text.contains("| dangerous 1 | a\\|b | `` echo `a` \\|\u{21b5}b `` | `"),

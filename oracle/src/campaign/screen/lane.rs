@@ -16,6 +16,10 @@ use crate::generate::{Effect, SEEDS};
 /// A session of a person is shorter; one that is longer remembers more than it needs.
 const DECISIONS_PER_SESSION: usize = 1000;
 
+/// Commands the guard is asked about at once: some seconds of its time, so that whoever has no
+/// more of it stops in good time, and many enough that the world around them is little.
+const COMMANDS_PER_ANSWER: usize = 256;
+
 /// What was said of the command at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screened {
@@ -92,10 +96,32 @@ pub fn screen(
     shard: Option<Shard>,
     guard: &mut dyn Guard,
 ) -> Result<Piece, WorldError> {
+    let whole = screen_while(seed, places, shard, guard, &|_| true)?;
+    whole.ok_or_else(|| WorldError::new("ask the guard", "nobody waited for the answers"))
+}
+
+/// The same as long as somebody waits for it, who is told after each answer about how many
+/// commands it was; `None` once nobody does.
+///
+/// # Errors
+/// A side gives no answer.
+pub fn screen_while(
+    seed: u64,
+    places: Range<u64>,
+    shard: Option<Shard>,
+    guard: &mut dyn Guard,
+    is_awaited: &dyn Fn(u64) -> bool,
+) -> Result<Option<Piece>, WorldError> {
     let mut piece = Piece::default();
     for (context, batch) in deal(seed, places, shard, &mut piece) {
         let agent = decide(context, &batch)?;
-        let hermes = guard.say(context, batch.commands)?;
+        let mut hermes = Vec::with_capacity(batch.commands.len());
+        for commands in batch.commands.chunks(COMMANDS_PER_ANSWER) {
+            hermes.extend(guard.say(context, commands.to_vec())?);
+            if !is_awaited(commands.len() as u64) {
+                return Ok(None);
+            }
+        }
         let both = batch.places.into_iter().zip(hermes.into_iter().zip(agent));
         piece
             .screened
@@ -108,7 +134,7 @@ pub fn screen(
             }));
     }
     piece.screened.sort_unstable_by_key(|one| one.index);
-    Ok(piece)
+    Ok(Some(piece))
 }
 
 fn decide(context: Context, batch: &Batch) -> Result<Vec<Said>, WorldError> {
@@ -147,6 +173,47 @@ mod tests {
         }
         parts.sort_by_key(|one| one.index);
         assert_eq!(parts, whole.screened);
+    }
+
+    /// Counts how often it is asked, and about how many at most.
+    #[derive(Default)]
+    struct Counting(Vec<usize>);
+
+    impl Guard for Counting {
+        fn say(&mut self, _: Context, commands: Vec<String>) -> Result<Vec<Said>, WorldError> {
+            self.0.push(commands.len());
+            Ok(vec![Said::Deny; commands.len()])
+        }
+    }
+
+    #[test]
+    fn whoever_waits_no_longer_is_answered_no_more_and_else_all_is_as_it_was() {
+        let places = 0..4096;
+        let whole = screen(5, places.clone(), None, &mut NoGuard).unwrap();
+        let all: u64 = whole.screened.len() as u64;
+        let told = std::cell::Cell::new(0);
+        let waits = |until: u64| {
+            let told = &told;
+            move |commands: u64| {
+                told.set(told.get() + commands);
+                told.get() < until
+            }
+        };
+        let mut guard = Counting::default();
+        let piece = screen_while(5, places.clone(), None, &mut guard, &waits(u64::MAX)).unwrap();
+        let piece = piece.unwrap();
+        assert_eq!(told.replace(0), all, "each command is told of once");
+        assert!(guard.0.iter().all(|asked| *asked <= 256), "{:?}", guard.0);
+        let agent = |piece: &Piece| -> Vec<_> {
+            let said = piece.screened.iter();
+            said.map(|one| (one.index, one.agent)).collect()
+        };
+        assert_eq!(agent(&piece), agent(&whole));
+
+        let mut guard = Counting::default();
+        let cut = screen_while(5, places, None, &mut guard, &waits(600)).unwrap();
+        assert_eq!(cut, None);
+        assert!(guard.0.len() < 5, "{:?}", guard.0);
     }
 
     #[test]

@@ -1,56 +1,75 @@
-//! How far a replay is, in a line now and then.
+//! How far a replay is, said while it goes on.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::migrate::figures::grouped;
+use crate::figures::grouped;
 use crate::progress::time;
+use crate::pulse::Pulse;
 
-const LINE_EVERY: Duration = Duration::from_secs(10);
-
-/// Says how far it is.
+/// Says how far it is, until it is dropped.
 pub(super) struct Progress {
+    counted: Arc<Counted>,
+    _pulse: Pulse,
+}
+
+/// How far it is.
+struct Counted {
     what: &'static str,
     total: u64,
-    done: u64,
+    done: AtomicU64,
     began: Instant,
-    line: Instant,
     until: Option<Instant>,
 }
 
 impl Progress {
     pub(super) fn new(what: &'static str, total: u64, until: Option<Instant>) -> Self {
-        let began = Instant::now();
+        let counted = Arc::new(Counted::new(what, total, until));
+        let told = Arc::clone(&counted);
+        Self {
+            counted,
+            _pulse: Pulse::telling(move || told.line()),
+        }
+    }
+
+    pub(super) fn add(&self, calls: u64) {
+        self.counted.done.fetch_add(calls, Ordering::Relaxed);
+    }
+}
+
+impl Counted {
+    fn new(what: &'static str, total: u64, until: Option<Instant>) -> Self {
         Self {
             what,
             total,
-            done: 0,
-            began,
-            line: began,
+            done: AtomicU64::new(0),
+            began: Instant::now(),
             until,
         }
     }
 
-    pub(super) fn add(&mut self, calls: u64) {
-        self.done = self.done.saturating_add(calls);
-        if self.line.elapsed() < LINE_EVERY {
-            return;
+    fn line(&self) -> String {
+        // Of none there is nothing to wait for.
+        if self.total == 0 {
+            return String::new();
         }
-        self.line = Instant::now();
         let budget = self
             .until
-            .map(|until| until.saturating_duration_since(self.line));
-        eprintln!("{}", self.said(self.began.elapsed(), budget));
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        self.said(self.began.elapsed(), budget)
     }
 
     fn said(&self, elapsed: Duration, budget: Option<Duration>) -> String {
+        let done = self.done.load(Ordering::Relaxed);
         let mut said = format!(
             "{} of {} calls {}",
-            grouped(self.done),
+            grouped(done),
             grouped(self.total),
             self.what
         );
-        let open = self.total.saturating_sub(self.done);
-        if let (Some(open), Some(done)) = (u32::try_from(open).ok(), u32::try_from(self.done).ok())
+        let open = self.total.saturating_sub(done);
+        if let (Some(open), Some(done)) = (u32::try_from(open).ok(), u32::try_from(done).ok())
             && done > 0
             && open > 0
         {
@@ -66,26 +85,28 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    use super::Progress;
+    use super::Counted;
 
     #[test]
     fn what_is_left_is_said_and_what_ends_it_before() {
-        let mut progress = Progress::new("done", 100_000, None);
-        progress.done = 25_000;
+        let counted = Counted::new("done", 100_000, None);
+        counted.done.store(25_000, Ordering::Relaxed);
         let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
         assert_eq!(
-            progress.said(minutes(5), None),
+            counted.said(minutes(5), None),
             "25,000 of 100,000 calls done, about 15 min left"
         );
         assert_eq!(
-            progress.said(minutes(5), Some(minutes(4))),
+            counted.said(minutes(5), Some(minutes(4))),
             "25,000 of 100,000 calls done, about 15 min left; --budget ends it in 4 min"
         );
-        progress.done = 100_000;
+        counted.done.store(100_000, Ordering::Relaxed);
+        assert_eq!(Counted::new("done", 0, None).line(), "");
         assert_eq!(
-            progress.said(minutes(20), None),
+            counted.said(minutes(20), None),
             "100,000 of 100,000 calls done"
         );
     }

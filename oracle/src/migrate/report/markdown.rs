@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Report, capitalised};
+use crate::figures::{calls, grouped};
 use crate::migrate::{
-    figures::{calls, grouped},
     replay::{Class, Replayed},
     translate::{About, Proposal},
 };

@@ -8,10 +8,8 @@ mod least;
 
 use super::Report;
 use crate::{
-    migrate::{
-        figures::{calls, grouped},
-        translate::About,
-    },
+    figures::{calls, grouped},
+    migrate::translate::About,
     report::html::{STYLE, text},
     report::publish::quoted,
 };

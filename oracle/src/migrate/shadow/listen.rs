@@ -45,12 +45,24 @@ pub(super) struct Stopped {
     /// Those who are being heard.
     open: Arc<AtomicU64>,
     pub(super) dropped: Arc<AtomicU64>,
+    /// After the end: nobody waits for what is left.
+    hurried: Arc<AtomicBool>,
 }
 
 impl Stopped {
     /// Whether nothing more can arrive than what has arrived.
     pub(super) fn is_over(&self) -> bool {
         self.accepted.load(Ordering::SeqCst) && self.open.load(Ordering::SeqCst) == 0
+    }
+
+    /// What is left is left out.
+    pub(super) fn hurry(&self) {
+        self.hurried.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether nobody waits for what is left.
+    pub(super) fn is_hurried(&self) -> bool {
+        self.hurried.load(Ordering::SeqCst)
     }
 }
 

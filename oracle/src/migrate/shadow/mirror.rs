@@ -28,7 +28,7 @@ use crate::subject::Subjects;
 /// The report, a line for each call, written while Hermes runs.
 pub(super) const LINES: &str = "shadow.jsonl";
 /// How often it is seen whether Hermes has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Times of telling that are kept for the median.
 const TIMES_MAX: usize = 100_000;
 
@@ -110,7 +110,7 @@ impl Mirror {
             if ended && until.is_none() {
                 until = Instant::now().checked_add(finish);
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if stopped.is_hurried() || until.is_some_and(|until| Instant::now() >= until) {
                 self.told.left_out += arriving.try_iter().count() as u64;
                 break;
             }

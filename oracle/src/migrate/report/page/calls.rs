@@ -2,10 +2,8 @@
 //! change that, and the calls themselves.
 
 use super::{super::Report, Page, ROWS_MAX};
-use crate::migrate::{
-    figures::grouped,
-    replay::{Class, Proof, Replayed},
-};
+use crate::figures::grouped;
+use crate::migrate::replay::{Class, Proof, Replayed};
 
 const fn colour(class: Class) -> &'static str {
     match class {

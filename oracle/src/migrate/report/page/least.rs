@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{super::Report, Page, ROWS_MAX};
-use crate::migrate::figures::{calls, grouped};
+use crate::figures::{calls, grouped};
 
 /// Questions left over grants, as a line; the table beneath says the same.
 pub(super) fn render(page: &mut Page, report: &Report) {

@@ -1,12 +1,19 @@
 //! Figures as people read them.
 
+/// So many of them, in the word for one or for others.
+#[must_use]
+pub fn counted(count: u64, one: &str, others: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(count),
+        if count == 1 { one } else { others }
+    )
+}
+
 /// A number of calls.
 #[must_use]
 pub fn calls(count: u64) -> String {
-    match count {
-        1 => "1 call".to_owned(),
-        count => format!("{} calls", grouped(count)),
-    }
+    counted(count, "call", "calls")
 }
 
 /// A share with one place, as an interval has it.
@@ -41,4 +48,22 @@ pub fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_one_and_thousands_are_apart() {
+        for (count, said) in [
+            (0, "0 calls"),
+            (1, "1 call"),
+            (999, "999 calls"),
+            (1_000, "1,000 calls"),
+            (12_345_678, "12,345,678 calls"),
+        ] {
+            assert_eq!(calls(count), said);
+        }
+    }
 }
