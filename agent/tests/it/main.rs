@@ -51,6 +51,7 @@ mod conflicts_disk;
 mod conversations;
 mod cron;
 mod cron_runs;
+mod cron_told;
 mod cut_off;
 mod disks;
 mod doctor;
