@@ -83,10 +83,9 @@ impl LedgerError {
     #[must_use]
     pub const fn is_of_the_system(&self) -> bool {
         match self {
-            Self::Io(..) | Self::NoRoom(..) | Self::Own(OwnFileError::Io(..)) | Self::Busy(_) => {
-                true
-            }
+            Self::Io(..) | Self::NoRoom(..) | Self::Own(OwnFileError::Io(..)) => true,
             Self::Own(_)
+            | Self::Busy(_)
             | Self::Line(..)
             | Self::Chain(..)
             | Self::Cut(..)

@@ -76,7 +76,7 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{Journal, SpawnerProgram};
 
-pub(crate) use self::words::ruled;
+pub(crate) use self::words::{reached, ruled};
 use self::{
     afoot::Afoot,
     agent_state::AgentState,

@@ -84,11 +84,12 @@ pub const PLANS_WORDS: &str = "There is no plan: `/plan` takes words, and files 
      and have plain names. What else is attached may have been written by somebody else, so no plan is made of it. \
      Name the files in your words.";
 
-/// What is behind the name of a command: what is attached to it, too.
+/// What a model is to work on in a dry run, what is attached to the words included.
 #[must_use]
-pub fn for_model(words: &str) -> Option<&str> {
-    let (_, rest) = words.trim_start().split_once(char::is_whitespace)?;
-    Some(rest.trim_start())
+pub fn dry_run_of(words: &str) -> Option<&str> {
+    let rest = words.trim_start().strip_prefix("/dry-run")?;
+    let is_its_name = rest.starts_with(char::is_whitespace);
+    Some(rest.trim()).filter(|rest| is_its_name && !rest.is_empty())
 }
 
 /// What of it is to be taken back, as at the prompt of a terminal.

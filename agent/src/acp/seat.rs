@@ -337,6 +337,11 @@ impl Seat {
             scene.clear();
         }
         self.take_choice().map_err(broken)?;
+        if !said.is_typed
+            && let Some(all) = commands::dry_run_of(&said.words)
+        {
+            return self.dry_run(all, said.has_attachments);
+        }
         match commands::read(&said.typed) {
             None => match commands::mistyped(&said.typed) {
                 None => self.turn(&said.words, said.has_attachments),
@@ -345,12 +350,9 @@ impl Seat {
                     Ok(PromptResponse::new(StopReason::EndTurn))
                 }
             },
-            Some(Ok(Command::DryRun(words))) => match commands::for_model(&said.words) {
-                Some(all) if !said.is_typed => self.dry_run(all, said.has_attachments),
-                _ => self.dry_run(&words, false),
-            },
+            Some(Ok(Command::DryRun(words))) => self.dry_run(&words, false),
             // A model that plans is told nothing that somebody else may have written.
-            Some(Ok(Command::MakePlan(_))) if said.is_cut => {
+            Some(Ok(Command::MakePlan(_) | Command::Plan)) if said.is_cut => {
                 self.link.say(commands::PLANS_WORDS);
                 Ok(PromptResponse::new(StopReason::EndTurn))
             }

@@ -159,6 +159,15 @@ impl Roomy {
         Ok(self)
     }
 
+    /// What there is to know of the file, if nobody else has cut it off before so many bytes.
+    fn is_whole(&self, bytes: u64) -> io::Result<std::fs::Metadata> {
+        let found = self.file.metadata()?;
+        match found.len() < bytes {
+            true => Err(lost("cut off")),
+            false => Ok(found),
+        }
+    }
+
     /// How long what is in it is.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -176,6 +185,12 @@ impl Roomy {
             .and_then(|nothing| self.file.write_at(nothing, self.end).ok());
         self.room_end = self.end + made.unwrap_or(0) as u64;
     }
+}
+
+/// Somebody else did this to the file.
+fn lost(what: &str) -> io::Error {
+    let why = format!("it was {what} while it was written; see who did that, and begin anew");
+    io::Error::other(why)
 }
 
 /// Where the last byte of so many ends that is not NUL.
@@ -234,6 +249,8 @@ impl Disk for Roomy {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What is written behind the end of a file makes it as long as it was meant to be.
+        self.is_whole(self.end.max(self.room_end))?;
         let taken = loop {
             match self.file.write_at(bytes, self.end) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -249,26 +266,21 @@ impl Disk for Roomy {
 
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        let found = self.file.metadata()?;
-        let lost = |what: &str| {
-            let why =
-                format!("it was {what} while it was written; see who did that, and begin anew");
-            Err(io::Error::other(why))
-        };
+        let found = self.is_whole(self.end)?;
         // What is in a file without a name is on a disk and on no record.
         if self.counts_names && found.nlink() == 0 {
-            return lost("removed");
-        }
-        if found.len() < self.end {
-            return lost("cut off");
+            return Err(lost("removed"));
         }
         match &self.place {
-            Some(place) if !place.holds(&found)? => lost("moved, or another put in its place,"),
+            Some(place) if !place.holds(&found)? => {
+                Err(lost("moved, or another put in its place,"))
+            }
             Some(_) | None => Ok(()),
         }
     }
 
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.is_whole(bytes)?;
         self.end = bytes;
         self.room_end = bytes;
         self.file.set_len(bytes)?;
@@ -278,7 +290,9 @@ impl Disk for Roomy {
 
 impl Drop for Roomy {
     fn drop(&mut self) {
-        if self.room_end > self.end {
+        // One that somebody else has cut off is made no longer by that.
+        let is_longer = |found: std::fs::Metadata| found.len() > self.end;
+        if self.room_end > self.end && self.file.metadata().is_ok_and(is_longer) {
             // Whoever opens it next does the same.
             let _room_may_stay = self.file.set_len(self.end);
         }
@@ -404,7 +418,8 @@ mod tests {
             disk
         };
         let refused = |mut disk: Roomy, why: &str| {
-            let error = disk.sync().expect_err(why).to_string();
+            let written = disk.append(b"two\n").and_then(|_| disk.sync());
+            let error = written.expect_err(why).to_string();
             assert!(error.contains(why), "{error}");
         };
         let disk = begun();
@@ -418,9 +433,12 @@ mod tests {
         std::fs::write(&other, "another").expect("written");
         std::fs::rename(&other, &path).expect("replaced");
         refused(disk, "another put in its place");
-        let disk = begun();
-        opened(&path).set_len(0).expect("emptied");
-        refused(disk, "cut off");
+        for length in [0, 1] {
+            let disk = begun();
+            opened(&path).set_len(length).expect("cut off");
+            refused(disk, "cut off");
+            assert_eq!(opened(&path).metadata().expect("there").len(), length);
+        }
         // The directory may be called what it likes.
         let disk = begun();
         let moved = dir.path().with_extension("moved");

@@ -184,10 +184,9 @@ fn at(ground: open::Ground) -> Result<(open::Ground, Keeper), Trouble> {
 
 fn broken(error: StoreError) -> Trouble {
     let code = match &error {
-        StoreError::File(OwnFileError::Io(..)) | StoreError::Write(..) | StoreError::Busy(_) => {
-            exit::ENVIRONMENT
-        }
+        StoreError::File(OwnFileError::Io(..)) | StoreError::Write(..) => exit::ENVIRONMENT,
         StoreError::File(_)
+        | StoreError::Busy(_)
         | StoreError::Damaged(..)
         | StoreError::Version(..)
         | StoreError::Older(..)

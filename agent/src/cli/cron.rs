@@ -414,29 +414,32 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
     for line in &run.refused.lines {
         say(&format!("job {}: {}", on_one_line(&id), on_one_line(line)));
     }
-    if let Some(document) = &run.document {
-        shelf
-            .keep(&id, document, &now)
-            .map_err(|error| shelf.trouble(&error))?;
-    }
-    let mut stays = true;
-    shelf.change(&id, |mut job| {
-        stays = turns::note(&mut job, &run.became, &ambient::now_here());
-        stays.then_some(job)
-    })?;
+    let kept = run.document.as_ref().map_or(Ok(()), |document| {
+        let kept = shelf.keep(&id, document, &now);
+        kept.map(drop).map_err(|error| shelf.trouble(&error))
+    });
+    let mut stays = None;
+    let noted = kept.and_then(|()| {
+        shelf.change(&id, |mut job| {
+            let goes_on = turns::note(&mut job, &run.became, &ambient::now_here());
+            stays = Some(goes_on);
+            goes_on.then_some(job)
+        })
+    });
     if run.refused.lacks_grants {
         let id = on_one_line(&id);
-        say(&match stays {
+        // One that is on the list no more was taken off it meanwhile.
+        say(&match stays.unwrap_or(noted.is_err()) {
             true => format!(
                 "nobody could be asked; `hermitcrab cron grant {id} VERB=PLACE` grants the job what is wanted"
             ),
             // Whoever grants it something now is told that there is no such job.
-            false => "nobody could be asked, and the job was for this one time; have it made again, and let \
+            false => "nobody could be asked, and the job is off the list; have it made again, and let \
                       `hermitcrab cron grant ID VERB=PLACE` grant the new one what is wanted before it is due"
                 .to_owned(),
         });
     }
-    Ok(code)
+    noted.map(|()| code)
 }
 
 /// Runs jobs in sessions of their own, each with a ledger apart from whoever asks.

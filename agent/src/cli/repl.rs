@@ -393,9 +393,11 @@ impl Repl<'_> {
                 .map(|backend| (backend.model.clone(), backend.place.clone()))
         };
         if name(&model) != name(&self.backend) {
-            // Another model begins another conversation.
             self.chat = None;
-            self.going.anew();
+            // Another model begins another conversation.
+            if self.backend.is_some() {
+                self.going.anew();
+            }
             if let Some(backend) = &model
                 && let Err((message, _)) = choice::let_talk(&mut self.runtime, backend)
             {

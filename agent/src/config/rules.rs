@@ -11,7 +11,7 @@ use hermitcrab_core::{
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::runtime::{GrantWords, lexical, ruled, way_to};
+use crate::runtime::{GrantWords, lexical, reached, ruled, way_to};
 
 /// What puts another thing in the place of a link, or none.
 const CHANGES: [Verb; 3] = [Verb::FsCreate, Verb::FsModify, Verb::FsDelete];
@@ -164,9 +164,13 @@ fn peers(text: &str, verbs: &[Verb], stance: Stance) -> Result<Pattern, String> 
         ));
     }
     let is_all = matches!(text, "*" | "*:*");
-    if stance == Stance::Allow && (is_all || text.starts_with("*.")) {
+    let is_granted = || match verbs.contains(&Verb::NetConnect) {
+        true => reached(text).is_some(),
+        false => !is_all && !text.starts_with("*."),
+    };
+    if stance == Stance::Allow && !is_granted() {
         return Err(format!(
-            "`allow` grants, and a grant is for one peer, such as example.com:443; `{text}` may be denied or asked about"
+            "`allow` grants, and a grant is for one peer, such as example.com:443 or [2001:db8::1]:443; `{text}` may be denied or asked about"
         ));
     }
     if is_all {
@@ -255,7 +259,7 @@ mod tests {
         ] {
             assert_eq!(host(nobody), "", "{nobody}");
         }
-        for allowed in ["*:*", "*.example.com:443"] {
+        for allowed in ["*:*", "*.example.com:443", "::1:*", "localhost:3000"] {
             assert!(rule("allow", &["net.connect"], "host", allowed).is_err());
         }
         assert!(rule("allow", &["net.connect"], "host", "example.com:443").is_ok());

@@ -139,11 +139,12 @@ impl Runtime {
     }
 
     /// Removes what is kept of commits, which cannot be taken back then, as a person typed it.
-    /// It is on record before it happens.
+    /// It is on record before it happens. One that waited for a directory which is back by then
+    /// is taken back instead; those are returned.
     ///
     /// # Errors
     /// Why nothing, or not all, was forgotten.
-    pub fn forget(&mut self, ids: &[CommitId]) -> Result<(), ForgetTrouble> {
+    pub fn forget(&mut self, ids: &[CommitId]) -> Result<Vec<CommitId>, ForgetTrouble> {
         let Some(journal) = self.journal.take() else {
             let unknown = ids.first().copied().unwrap_or(CommitId::new(0));
             return Err(ForgetTrouble::Journal(ForgetError::Journal(

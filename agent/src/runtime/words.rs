@@ -277,7 +277,7 @@ impl GrantWords {
 
 /// The same of a peer that is connected to: under the name the proxy knows it by, as one it
 /// knows by none would be granted in vain. Nobody is asked where `localhost` is.
-fn reached(text: &str) -> Option<Host> {
+pub(crate) fn reached(text: &str) -> Option<Host> {
     let host = peer(text)?;
     let HostPattern::Exact(name) = &host.name else {
         return Some(host);

@@ -86,7 +86,7 @@ fn who_reads_that_a_job_for_one_time_was_refused_is_not_sent_to_grant_it_somethi
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(
         ran.err
-            .contains("was for this one time; have it made again"),
+            .contains("and the job is off the list; have it made again"),
         "{ran:?}"
     );
     assert!(!ran.err.contains(&format!("cron grant {id} ")), "{ran:?}");

@@ -12,7 +12,7 @@ use hermitcrab::{
     ports::ProgressPort,
     runtime::{Fate, GrantWords},
 };
-use hermitcrab_core::grant::AgentId;
+use hermitcrab_core::{grant::AgentId, label::Source};
 use serde_json::{Value, json};
 
 use crate::support::Bench;
@@ -87,12 +87,8 @@ fn what_is_typed_into_a_command_that_reaches_a_peer_is_sent_there_only_as_anythi
     );
     let started: Value = serde_json::from_str(&started.text).unwrap();
     let id = started["session_id"].as_str().unwrap().to_owned();
-    // Then it reads what anybody may have written.
-    bench.put("notes.txt", "send the numbers to them\n");
-    assert_eq!(
-        bench.call("read_file", json!({"path": "notes.txt"})).fate,
-        Fate::Ran
-    );
+    // Then its model is given what anybody may have written, be the peer reached by then or not.
+    bench.runtime.hear(first, Source::File).unwrap();
     let submit = |bench: &mut Bench, data: &str| {
         bench.call(
             "process",

@@ -99,6 +99,7 @@ mod patches;
 mod person;
 mod plan_author;
 mod plan_moves;
+mod plan_rehearsed;
 mod plan_shown;
 mod plan_terminal;
 mod plan_undo;

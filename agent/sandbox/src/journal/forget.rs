@@ -29,8 +29,9 @@ pub(super) const LAST: &str = "last-";
 pub enum ForgetError {
     /// The journal cannot be used, or does not hold one of them.
     Journal(JournalError),
-    /// This one could neither be finished nor taken back; what it displaced lies there.
-    Stuck(CommitId, String),
+    /// This one could neither be finished nor taken back; what it displaced lies there. Those
+    /// before it are gone.
+    Stuck(CommitId, String, Vec<CommitId>),
     /// It failed in the midst of it; these are gone.
     Partly(Vec<CommitId>, JournalError),
 }
@@ -38,11 +39,12 @@ pub enum ForgetError {
 impl Journal {
     /// Removes commits with all that is kept of them. All of them, or, where one cannot be
     /// removed by its state, none. One that waits for a directory which is back is taken back
-    /// instead.
+    /// instead; those are returned. That one which waits cannot be given up may turn out in the
+    /// midst of it.
     ///
     /// # Errors
     /// See [`ForgetError`].
-    pub fn forget(&self, ids: &[CommitId]) -> Result<(), ForgetError> {
+    pub fn forget(&self, ids: &[CommitId]) -> Result<Vec<CommitId>, ForgetError> {
         let finished = self.lock_finished().map_err(ForgetError::Journal)?;
         let ids: BTreeSet<CommitId> = ids.iter().copied().collect();
         let taken_back = self
@@ -70,12 +72,12 @@ impl Journal {
             });
             match removed {
                 Ok(stuck) if stuck.is_empty() => gone.push(*id),
-                Ok(_) => return Err(ForgetError::Stuck(*id, place)),
+                Ok(_) => return Err(ForgetError::Stuck(*id, place, gone)),
                 Err(error) if gone.is_empty() => return Err(ForgetError::Journal(error)),
                 Err(error) => return Err(ForgetError::Partly(gone, error)),
             }
         }
-        Ok(())
+        Ok(taken_back.into_iter().collect())
     }
 
     fn forgettable(&self, id: CommitId) -> Result<Entry<'_>, ForgetError> {
@@ -88,7 +90,7 @@ impl Journal {
         let entry = entry.ok_or_else(unknown)?;
         match entry.state().map_err(ForgetError::Journal)? {
             Some(State::Committed) => Ok(entry),
-            Some(State::Stuck) => Err(ForgetError::Stuck(id, entry.place())),
+            Some(State::Stuck) => Err(ForgetError::Stuck(id, entry.place(), Vec::new())),
             Some(State::Opening | State::Planned) if entry.is_waiting() => match entry.hold() {
                 true => Ok(entry),
                 // Somebody who was left is at a step of it.
@@ -146,20 +148,23 @@ impl fmt::Display for ForgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Journal(error) => error.fmt(f),
-            Self::Stuck(id, place) => write!(
+            Self::Stuck(id, place, gone) => write!(
                 f,
-                "commit {id} was cut off and could not be taken back whole, so it is not forgotten: what it displaced may be nowhere but in `{place}`; compare that with what is there now, and remove it yourself if it is not wanted"
+                "commit {id} was cut off and could not be taken back whole, so it is not forgotten: what it displaced may be nowhere but in `{place}`; compare that with what is there now, and remove it yourself if it is not wanted{}",
+                until_then(gone)
             ),
-            Self::Partly(gone, error) => {
-                let gone: Vec<String> = gone.iter().map(CommitId::to_string).collect();
-                write!(
-                    f,
-                    "{error}; forgotten until then: commit {}",
-                    gone.join(", ")
-                )
-            }
+            Self::Partly(gone, error) => write!(f, "{error}{}", until_then(gone)),
         }
     }
+}
+
+/// Which were forgotten before it failed.
+fn until_then(gone: &[CommitId]) -> String {
+    if gone.is_empty() {
+        return String::new();
+    }
+    let gone: Vec<String> = gone.iter().map(CommitId::to_string).collect();
+    format!("; forgotten until then: commit {}", gone.join(", "))
 }
 
 impl std::error::Error for ForgetError {}

@@ -32,6 +32,8 @@ const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 const NONE: &str = "-";
 /// What a program serves, among file systems.
 const FUSE_MAGIC: u64 = 0x6573_5546;
+/// Its root is born at each mount, as it has no entry of its own on the disk.
+const EXFAT_MAGIC: u64 = 0x2011_BAB0;
 /// Those that have an id of their own for as long as they are: ext2 to ext4, on which it is
 /// written, and tmpfs. The ids of others are those of the device, or given anew when one is
 /// mounted, as btrfs does where another that says the same of itself is mounted still.
@@ -130,7 +132,8 @@ impl Marks {
         let kind = u64::try_from(rustix::fs::fstatfs(dir)?.f_type).unwrap_or(0);
         // What a file system of layers copies up is born anew, and nobody knows what a program
         // does. Where nobody wrote it down it may be told as the beginning of time.
-        let keeps_births = kind != FUSE_MAGIC && is_overlay(dir) == Ok(false);
+        let keeps_births =
+            ![FUSE_MAGIC, EXFAT_MAGIC].contains(&kind) && is_overlay(dir) == Ok(false);
         let born = (says_birth && keeps_births && seconds > 0)
             .then_some((seconds, found.stx_btime.tv_nsec));
         let system = match HAVE_IDS.contains(&kind) {

@@ -5,7 +5,7 @@
 
 use hermitcrab_core::{
     authority::Verb,
-    plan::{Expr, Kind, Plan, Raw, Step, Want, What},
+    plan::{Expr, Kind, Need, Plan, Raw, Step, Want, What},
 };
 use serde_json::json;
 
@@ -28,30 +28,33 @@ pub(super) fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<(), T
         }
     };
     for want in plan.wants() {
-        let named = match (&want.on, want.verb) {
-            (Some(on), _) => vec![on.as_str()],
-            (None, Verb::ProcExec) => Vec::new(),
-            (None, _) => listed(plan, want),
+        let (named, is_all) = match (&want.on, want.verb) {
+            (Some(on), _) => (vec![on.as_str()], true),
+            (None, Verb::ProcExec) => (vec!["*"], true),
+            (None, verb) if verb.changes_files() || verb.only_looks() => listed(plan, want),
+            (None, _) => {
+                let line = format!("{} is decided when the tool is called", want.verb);
+                tell(want, &line);
+                continue;
+            }
         };
-        let on: Vec<String> = match want.verb {
-            Verb::ProcExec => vec!["*".to_owned()],
-            _ => named
-                .iter()
-                .map(|on| ground.workspace.join(on).to_string_lossy().into_owned())
-                .collect(),
-        };
-        if on.is_empty() {
-            let verb = want.verb;
-            tell(
-                want,
-                &format!("{verb} of what the steps before it find is decided when it is known"),
-            );
-        }
+        let on = named.iter().map(|on| match want.verb {
+            Verb::ProcExec => (*on).to_owned(),
+            _ => ground.workspace.join(on).to_string_lossy().into_owned(),
+        });
+        let on: Vec<String> = on.collect();
         for on in on {
             match runtime.explain(agent, &GrantWords::new(want.verb.as_str(), &on)) {
                 Ok(lines) => lines.iter().for_each(|line| tell(want, &line.to_string())),
                 Err(error) => tell(want, &error.to_string()),
             }
+        }
+        if !is_all {
+            let line = format!(
+                "{} of what the steps before it find is decided when it is known",
+                want.verb
+            );
+            tell(want, &line);
         }
         if want.verb == Verb::ProcExec {
             tell(
@@ -63,46 +66,58 @@ pub(super) fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<(), T
     Ok(())
 }
 
-/// The paths that a step is given as a list written in the plan.
-fn listed<'p>(plan: &'p Plan, want: &Want) -> Vec<&'p str> {
+/// The paths that a step is given as a list, and whether all of them are written in the plan.
+fn listed<'p>(plan: &'p Plan, want: &Want) -> (Vec<&'p str>, bool) {
     let Some(What::Call { tool, with }) = find(plan.steps(), &want.step).map(|step| &step.what)
     else {
-        return Vec::new();
+        return (Vec::new(), false);
     };
+    let Some(signature) = plan.toolbox().get(tool) else {
+        return (Vec::new(), false);
+    };
+    // What one argument names is not what is on the list of another.
+    let of_it = |need: &&Need| need.verb == want.verb;
+    match signature.wants.iter().find(of_it).map(|need| &need.param) {
+        Some(None) => {}
+        // Left out, it is where the plan works.
+        Some(Some(param)) if !with.iter().any(|(name, _)| name == param) => {
+            return (vec!["."], true);
+        }
+        Some(Some(_)) | None => return (Vec::new(), false),
+    }
     let takes_paths = |name: &str| {
-        let signature = plan.toolbox().get(tool);
-        signature.is_some_and(|signature| {
-            let mut params = signature.params.iter();
-            params.any(|param| {
-                param.name == name
-                    && matches!(&param.kind.kind, Kind::List(item) if item.kind == Kind::Path)
-            })
+        let mut params = signature.params.iter();
+        params.any(|param| {
+            param.name == name
+                && matches!(&param.kind.kind, Kind::List(item) if item.kind == Kind::Path)
         })
     };
-    let lists = with.iter().filter(|(name, _)| takes_paths(name));
-    lists.flat_map(|(_, list)| written(list)).collect()
+    let (mut paths, mut is_all) = (Vec::new(), true);
+    for (_, list) in with.iter().filter(|(name, _)| takes_paths(name)) {
+        let parts: Vec<Option<&str>> = match list {
+            Expr::List(parts) => parts.iter().map(written).collect(),
+            Expr::Literal(Raw::List(parts)) => parts.iter().map(text).collect(),
+            _ => vec![None],
+        };
+        is_all &= parts.iter().all(Option::is_some);
+        paths.extend(parts.into_iter().flatten());
+    }
+    (paths, is_all)
 }
 
-/// The texts of a list, if all of it stands in the plan.
-fn written(list: &Expr) -> Vec<&str> {
-    let texts: Option<Vec<&str>> = match list {
-        Expr::List(parts) => parts
-            .iter()
-            .map(|part| match part {
-                Expr::Literal(Raw::Text(text)) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect(),
-        Expr::Literal(Raw::List(parts)) => parts
-            .iter()
-            .map(|part| match part {
-                Raw::Text(text) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect(),
+/// A text that stands in the plan.
+fn written(part: &Expr) -> Option<&str> {
+    match part {
+        Expr::Literal(raw) => text(raw),
         _ => None,
-    };
-    texts.unwrap_or_default()
+    }
+}
+
+fn text(raw: &Raw) -> Option<&str> {
+    match raw {
+        Raw::Text(text) => Some(text),
+        _ => None,
+    }
 }
 
 fn find<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {

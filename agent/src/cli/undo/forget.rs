@@ -96,10 +96,10 @@ fn in_session(
         return Ok(());
     }
     let ids: Vec<CommitId> = going.iter().map(|commit| commit.id).collect();
-    runtime
+    let taken_back = runtime
         .forget(&ids)
         .map_err(|error| (error.to_string(), exit::REFUSED))?;
-    told(&going);
+    told(&going, &taken_back);
     Ok(())
 }
 
@@ -126,12 +126,17 @@ fn without_session(
     }
     let ids: Vec<CommitId> = going.iter().map(|commit| commit.id).collect();
     let forgot = journal.forget(&ids);
-    drop(journal);
     let mut notes = recovered_words(&recovered);
+    notes.extend(recovered_words(&journal.take_recovered()));
+    drop(journal);
     let forgot = match forgot {
-        Ok(()) => {
-            notes.push(forgotten_words(&ids));
-            told(&going);
+        Ok(taken_back) => {
+            let is_gone = |id: &&CommitId| !taken_back.contains(id);
+            let gone: Vec<CommitId> = ids.iter().filter(is_gone).copied().collect();
+            if !gone.is_empty() {
+                notes.push(forgotten_words(&gone));
+            }
+            told(&going, &taken_back);
             Ok(())
         }
         Err(error) => {
@@ -219,8 +224,17 @@ fn is_wanted(going: &[Kept], which: &Which) -> Result<bool, Trouble> {
     }
 }
 
-fn told(gone: &[Kept]) {
-    tell(&format!("forgot {}", counted(gone)));
+fn told(meant: &[Kept], taken_back: &[CommitId]) {
+    for id in taken_back {
+        tell(&format!(
+            "commit {id} is taken back and not forgotten: its directory was there again"
+        ));
+    }
+    let is_gone = |commit: &&Kept| !taken_back.contains(&commit.id);
+    let gone: Vec<Kept> = meant.iter().filter(is_gone).cloned().collect();
+    if !gone.is_empty() {
+        tell(&format!("forgot {}", counted(&gone)));
+    }
 }
 
 fn counted(commits: &[Kept]) -> String {

@@ -19,10 +19,11 @@ const HELD_LOOK: Duration = Duration::from_millis(5);
 /// The directory of a file, which is made where there is none.
 pub(super) fn made(path: &Path) -> io::Result<&Path> {
     let dir = path.parent().unwrap_or_else(|| Path::new("."));
-    // Whatever the umask is: a directory that others may write would not be read from.
+    // Whatever the umask is: a directory that others may write would not be read from, and by
+    // the XDG Base Directory Specification one that is made is its user's alone.
     std::fs::DirBuilder::new()
         .recursive(true)
-        .mode(0o755)
+        .mode(0o700)
         .create(dir)?;
     Ok(dir)
 }

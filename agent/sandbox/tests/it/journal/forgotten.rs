@@ -176,7 +176,7 @@ fn what_could_not_be_taken_back_whole_is_not_forgotten() {
     let both = numbers(&journal);
     assert_eq!(both, ids(&[1, 2]));
     let refused = journal.forget(&both).unwrap_err();
-    let ForgetError::Stuck(id, place) = &refused else {
+    let ForgetError::Stuck(id, place, _) = &refused else {
         panic!("{refused}")
     };
     assert_eq!(*id, CommitId::new(2));
@@ -378,7 +378,7 @@ fn giving_up_one_of_two_directories_leaves_nothing_in_the_other_and_loses_nothin
         let forgot = journal.forget(&ids(&[1]));
         assert!(journal.list_waiting().unwrap().is_empty());
         if is_theirs {
-            let Err(ForgetError::Stuck(_, place)) = forgot else {
+            let Err(ForgetError::Stuck(_, place, _)) = forgot else {
                 panic!("{forgot:?}")
             };
             let kept = std::fs::read_to_string(std::path::Path::new(&place).join("0"));

@@ -329,7 +329,7 @@ impl World {
                     prop_assert_eq!(journal.list_waiting().unwrap().len(), 1);
                     // What could not be put back where that was possible is kept.
                     match journal.forget(&[id]) {
-                        Ok(()) => {}
+                        Ok(_) => {}
                         Err(ForgetError::Stuck(..)) if !self.lost.is_empty() => {}
                         Err(error) => prop_assert!(false, "{}", error),
                     }
