@@ -115,10 +115,6 @@ faults! {
     FrameCanBeClosed = "frame-can-be-closed", "what a server says can end the frame it stands in";
     ErrorsTellKeys = "errors-tell-keys", "what looks like a key in a server's error reaches the model";
     ServersAreNotHeard = "servers-are-not-heard", "what a server of tools said does not count as read";
-    NewsIsVouchedFor = "news-is-vouched-for", "a grant covers what its agent is told to do by what it reads later";
-    NewsLeavesQuestions = "news-leaves-questions", "a yes may last although data came in while it was asked for";
-    ChildrenHaveReadNothing = "children-have-read-nothing", "a child starts as if its parent had read nothing";
-    SteeringDoesNotCount = "steering-does-not-count", "what data decides about a call is decided as if nothing did";
     JobBorrowsRights = "job-borrows-rights", "a job that is run by a call holds what its caller holds";
     RulesSpareCommands = "rules-spare-commands", "commands are shown what a rule withholds";
     QuestionsWithholdNothing = "questions-withhold-nothing", "commands are shown what a rule wants a question about";

@@ -11,7 +11,6 @@ use crate::approval::{CallId, Said, Scope, Stance};
 use crate::audit::Entry;
 use crate::authority::Verb;
 use crate::escape::bounded;
-use crate::fault::{self, Fault};
 use crate::flow;
 use crate::grant::{AgentId, GrantId, Origin};
 use crate::label::{Label, Source};
@@ -98,7 +97,7 @@ impl Session {
         }
         let id = CallId(self.calls_made);
         self.calls_made = self.calls_made.saturating_add(1);
-        if let Some(label) = by_data.filter(|_| !fault::is(Fault::SteeringDoesNotCount)) {
+        if let Some(label) = by_data {
             self.flow.carry(id, label);
         }
         self.flights.insert(
@@ -374,7 +373,7 @@ impl Session {
         }
         // Whoever reads a question now was not told of this: their yes is for what they see,
         // and vouches for nothing that comes later.
-        if label.sources().any(flow::is_foreign) && !fault::is(Fault::NewsLeavesQuestions) {
+        if label.sources().any(flow::is_foreign) {
             for question in self.questions.values_mut() {
                 if question.by == agent {
                     question.widest = Scope::Once;

@@ -268,10 +268,6 @@ fn home(fault: Fault) -> Home {
         | Fault::PartIsPermitted
         | Fault::DrainedTooEarly
         | Fault::EndedAgentsAct
-        | Fault::NewsIsVouchedFor
-        | Fault::NewsLeavesQuestions
-        | Fault::ChildrenHaveReadNothing
-        | Fault::SteeringDoesNotCount
         | Fault::LedgerForgetsPrevious
         | Fault::LedgerCountsWrong
         | Fault::LedgerSealsNothing
