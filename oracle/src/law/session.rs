@@ -14,8 +14,6 @@ use super::{Verdict, steps};
 
 mod book;
 mod events;
-mod heard;
-mod places;
 
 const EVENTS_MAX: usize = 48;
 /// Feed a session events made from `bytes` and check each turn against the book.

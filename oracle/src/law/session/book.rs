@@ -2,28 +2,25 @@
 //! judgement of each turn by that alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use hermitcrab_core::approval::{Answer, CallId, QuestionId, Reply, Scope};
 use hermitcrab_core::audit::{Head, Record};
 use hermitcrab_core::authority::{Authority, Cap, Object, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::{AgentId, Grant, GrantId, Limits, Origin, Uses};
-use hermitcrab_core::label::Source;
 use hermitcrab_core::limits::GRANT_LIFETIME_MAX;
+use hermitcrab_core::path::RelPath;
 use hermitcrab_core::session::{Event, Parts, Session};
 use hermitcrab_core::time::Instant;
 
-use super::super::opened::sha256;
+use super::super::opened::{LOCATIONS, PROTECTED, sha256};
 use super::super::{Verdict, ensure};
-use super::heard::{Heard, has_consequences};
-use super::places::{is_protected_change, is_where_it_works};
 
 /// What the book has to know about an event to judge the turn.
 pub(super) enum Kind {
     /// May lead to permits.
     Call,
-    /// The same, and data from there steers it.
-    Steered(Vec<Source>),
     /// Effects of this call; permits only if it still runs.
     Effects(CallId),
     /// The same before its end: nobody is asked, and nothing counted is used up.
@@ -39,12 +36,7 @@ pub(super) enum Kind {
     /// A new grant may come from this one only if the agent holds it.
     Derive(AgentId, GrantId),
     /// The child may hold what comes from these, nothing else.
-    Spawn {
-        parent: AgentId,
-        forward: Vec<GrantId>,
-    },
-    /// Data from there reached the agent.
-    Heard(AgentId, Vec<Source>),
+    Spawn(Vec<GrantId>),
     Finished(CallId),
     /// Ends what the agents hold that the turn says ended.
     EndAgent,
@@ -55,7 +47,6 @@ pub(super) enum Kind {
 
 /// One question, as it was put.
 pub(super) struct Put {
-    by: AgentId,
     pub(super) digest: Digest,
     /// What nothing held covers.
     pub(super) asked: Vec<Cap>,
@@ -91,8 +82,6 @@ pub(super) struct Book {
     gone: BTreeSet<AgentId>,
     /// Every digest a question ever had.
     digests: BTreeSet<Digest>,
-    /// What reached whom.
-    heard: Heard,
 }
 
 impl Book {
@@ -111,7 +100,6 @@ impl Book {
             over: false,
             gone: BTreeSet::new(),
             digests: BTreeSet::new(),
-            heard: Heard::default(),
         }
     }
 
@@ -140,9 +128,6 @@ impl Book {
             .collect();
         self.records(&records)?;
         self.calls.extend(call);
-        if let (Kind::Steered(sources), Some(call)) = (kind, call) {
-            self.heard.steers(call, sources);
-        }
         ensure(!self.over || permits.is_empty(), || {
             "a permit after the end".to_owned()
         })?;
@@ -157,7 +142,6 @@ impl Book {
                 format!("{} has the digest of another", question.id())
             })?;
             let put = Put {
-                by: question.by(),
                 digest: question.digest(),
                 asked: question.uncovered().map(|a| a.cap().clone()).collect(),
                 lasts: question.widest() > Scope::Once,
@@ -178,11 +162,6 @@ impl Book {
             let is_of_yes = matches!(kind, Kind::Looks(_)) && self.is_of_yes(*call, *grant, cap)?;
             let uses = u64::from(!is_of_yes);
             self.permit(session, (*grant, uses), *by, cap)?;
-            // Whoever said yes was shown the effect itself, and what its agent had read.
-            let is_answered = matches!(kind, Kind::Answer(_) | Kind::AnswerHolding(..));
-            if !(is_answered && Some(*grant) > newest) {
-                self.vouched((*by, *call), *grant, cap)?;
-            }
             self.running.entry(*call).or_default().insert(*grant);
             // What is permitted from a grant this turn has made is permitted by a yes.
             if Some(*grant) > newest && cap.verb().only_looks() {
@@ -198,16 +177,9 @@ impl Book {
                 })?;
                 self.revoke(*grant, &stopped)?;
             }
-            Kind::Spawn { parent, forward } => {
+            Kind::Spawn(forward) => {
                 if let Some((child, _)) = spawned {
-                    self.heard.starts(*parent, child);
                     self.spawned(session, child, forward)?;
-                }
-            }
-            Kind::Heard(agent, sources) => {
-                if self.heard.hears(*agent, sources) {
-                    let theirs = self.questions.values_mut().filter(|put| put.by == *agent);
-                    theirs.for_each(|put| put.lasts = false);
                 }
             }
             Kind::Answer(answer) | Kind::AnswerHolding(answer, _) => {
@@ -217,7 +189,6 @@ impl Book {
                 self.running.remove(call);
                 self.yes.remove(call);
                 self.yes_from.remove(call);
-                self.heard.ends(*call);
             }
             Kind::EndAgent => self.agents_end(session, &ended, &stopped)?,
             Kind::End => {
@@ -227,7 +198,6 @@ impl Book {
                 })?;
             }
             Kind::Call
-            | Kind::Steered(_)
             | Kind::Effects(_)
             | Kind::EarlyEffects(_)
             | Kind::Looks(_)
@@ -245,7 +215,7 @@ impl Book {
             return Ok(());
         }
         match kind {
-            Kind::Call | Kind::Steered(_) => Ok(()),
+            Kind::Call => Ok(()),
             Kind::Effects(call) | Kind::EarlyEffects(call) => {
                 ensure(!self.stopped.contains(call), || {
                     "effects of a stopped call stand".to_owned()
@@ -272,8 +242,7 @@ impl Book {
                 )
             }
             Kind::Revoke(_)
-            | Kind::Spawn { .. }
-            | Kind::Heard(..)
+            | Kind::Spawn(_)
             | Kind::Derive(..)
             | Kind::Finished(_)
             | Kind::EndAgent
@@ -314,10 +283,6 @@ impl Book {
             ensure(line.authority == shown || is_wanted, || {
                 format!("{id} is neither what was shown nor what may be held instead")
             })?;
-            let is_counted = matches!(line.limits.uses, Uses::AtMost(_));
-            ensure(put.lasts || is_counted, || {
-                format!("{id} lasts, and a yes to that question is for this time")
-            })?;
         }
         Ok(())
     }
@@ -342,7 +307,6 @@ impl Book {
                 .filter(|grant| !self.lines.contains_key(&grant.id()))
                 .collect();
             for grant in fresh {
-                self.heard.given(grant);
                 self.lines.insert(
                     grant.id(),
                     Line {
@@ -441,21 +405,6 @@ impl Book {
             next = line.parent;
         }
         Ok(())
-    }
-
-    /// What changes something or lets data out needs a grant that the user made knowing
-    /// all that is behind it.
-    fn vouched(&self, (by, call): (AgentId, CallId), id: GrantId, cap: &Cap) -> Verdict {
-        let mut next = Some(id);
-        while let Some(one) = next {
-            if self.heard.is_known_to(one, by, call) {
-                return Ok(());
-            }
-            next = self.lines.get(&one).and_then(|line| line.parent);
-        }
-        ensure(!has_consequences(cap), || {
-            format!("{id} was given before {by} read what may be behind this: {cap}")
-        })
     }
 
     /// Was it, or anything it comes from, revoked?
@@ -580,4 +529,48 @@ const fn word(reply: &Reply) -> &'static str {
         Reply::Cancelled => "a closed dialog",
         Reply::Failed => "a dialog that broke",
     }
+}
+
+/// Where the two directories lie, and what is protected.
+static KNOWN_PLACES: LazyLock<[Option<RelPath>; 3]> = LazyLock::new(|| {
+    let [first, second] = LOCATIONS;
+    [first, second, PROTECTED].map(|place| RelPath::parse(place).ok())
+});
+
+/// Where a place lies, seen from `/`.
+fn location(cap: &Cap) -> Option<RelPath> {
+    let Object::Dir { dir, below, .. } = cap.object() else {
+        return None;
+    };
+    let [first, second, _] = &*KNOWN_PLACES;
+    let location = match dir.index() {
+        0 => first,
+        1 => second,
+        _ => &None,
+    };
+    location.as_ref()?.join(below).ok()
+}
+
+/// Is all of it, as far as it is about files, where the session works?
+fn is_where_it_works(grant: &Grant) -> bool {
+    let [workspace, ..] = &*KNOWN_PLACES;
+    let is_there = |cap: &Cap| match (cap.object(), location(cap), workspace) {
+        (Object::Dir { .. }, Some(place), Some(workspace)) => place.starts_with(workspace),
+        (Object::Dir { .. }, ..) => false,
+        _ => true,
+    };
+    grant.authority().caps().iter().all(is_there)
+}
+
+/// Does `cap` change what is protected?
+fn is_protected_change(session: &Session, cap: &Cap) -> bool {
+    let Object::Dir { .. } = cap.object() else {
+        return false;
+    };
+    let [.., protected] = &*KNOWN_PLACES;
+    let inside = match (location(cap), protected) {
+        (Some(place), Some(protected)) => place.starts_with(protected),
+        _ => true,
+    };
+    inside && cap.verb().changes_files() && !session.has_ended()
 }

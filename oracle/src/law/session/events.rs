@@ -8,7 +8,6 @@ use hermitcrab_core::approval::{Answer, QuestionId, Reply, Scope};
 use hermitcrab_core::authority::{Authority, Cap, DirId, Object};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::{GrantId, Lifetime, UpstreamId, Uses};
-use hermitcrab_core::label::{Label, Readers, Source};
 use hermitcrab_core::outcome::Outcome;
 use hermitcrab_core::path::RelPath;
 use hermitcrab_core::session::{Asking, Attenuation, Call, Event, GrantSpec};
@@ -20,16 +19,6 @@ use super::super::opened::sha256;
 use super::book::{Book, Kind};
 
 const ACTIONS_MAX: usize = 4;
-
-/// Where data comes from: mostly from what makes a difference.
-const SOURCES: [Source; 6] = [
-    Source::File,
-    Source::Command,
-    Source::Network,
-    Source::User,
-    Source::Model,
-    Source::Secret,
-];
 
 /// What actions are about.
 static CONTENTS: LazyLock<[Digest; 4]> = LazyLock::new(|| [0, 1, 2, 3].map(|one| sha256(&[one])));
@@ -44,7 +33,7 @@ pub(super) fn event(
     let agent = |bytes: &mut Unstructured<'_>| bytes.choose(&book.agents).copied().ok();
     let grant = |bytes: &mut Unstructured<'_>| bytes.choose_iter(book.lines.keys()).ok().copied();
     let call = |bytes: &mut Unstructured<'_>| bytes.choose(&book.calls).copied().ok();
-    Some(match bytes.int_in_range(0..=16_u8).ok()? {
+    Some(match bytes.int_in_range(0..=15_u8).ok()? {
         0..=3 => (
             Event::Call(Call {
                 by: agent(bytes)?,
@@ -105,7 +94,7 @@ pub(super) fn event(
                     parent,
                     forward: forward.clone(),
                 },
-                Kind::Spawn { parent, forward },
+                Kind::Spawn(forward),
             )
         }
         14 => {
@@ -113,31 +102,8 @@ pub(super) fn event(
             let outcome = Outcome::Stopped;
             (Event::Finished { call, outcome }, Kind::Finished(call))
         }
-        15 => return late_event(bytes, book, dirs),
-        _ => return data(bytes, book, dirs),
+        _ => return late_event(bytes, book, dirs),
     })
-}
-
-/// Data reaches an agent, or steers one call of it.
-fn data(bytes: &mut Unstructured<'_>, book: &Book, dirs: [DirId; 2]) -> Option<(Event, Kind)> {
-    let agent = *bytes.choose(&book.agents).ok()?;
-    let count = bytes.int_in_range(1..=2_u8).ok()?;
-    let sources: Vec<Source> = (0..count)
-        .map(|_| bytes.choose(&SOURCES).copied())
-        .collect::<Result<_, _>>()
-        .ok()?;
-    let labels = sources.iter().map(|one| Label::new(*one, Readers::Anyone));
-    let label = labels.reduce(|all, one| all.join(&one))?;
-    if bytes.ratio(2_u8, 3).unwrap_or(true) {
-        return Some((Event::Heard { agent, label }, Kind::Heard(agent, sources)));
-    }
-    let call = Call {
-        by: agent,
-        tool: *bytes.choose(&Tool::ALL).ok()?,
-        actions: actions(bytes, dirs),
-    };
-    let by_data = label;
-    Some((Event::SteeredCall { call, by_data }, Kind::Steered(sources)))
 }
 
 /// The rarer events.
